@@ -1,0 +1,61 @@
+# Everything runs in .venv, which any target makes when it is missing. `make help` lists the targets.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.made
+BUILD  := $(CURDIR)/build
+CASES  ?= 1000
+
+# Temporary files of Python, Java and Spark stay inside the checkout.
+export TMPDIR := $(BUILD)/tmp
+export SPARK_LOCAL_DIRS := $(BUILD)/tmp
+export SPARK_LAUNCHER_OPTS := -XX:-UsePerfData
+export SPARK_SUBMIT_OPTS := -XX:-UsePerfData -Djava.io.tmpdir=$(BUILD)/tmp
+export PYTHONPATH :=
+
+.DEFAULT_GOAL := help
+.PHONY: help venv demo test lint types property bench-materialise bench-memory bench-start clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' $(MAKEFILE_LIST) | column -t -s '#' 2>/dev/null \
+	  || sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1  \2/p' $(MAKEFILE_LIST)
+
+venv: $(STAMP) $(BUILD)/tmp ## make .venv with Tidelog (editable), its extras and the tools in it
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+$(BUILD)/tmp:
+	mkdir -p $@
+
+demo: venv ## run the example through Spark: a program, its answers, what changed
+	$(BIN)/python examples/demo.py
+
+test: lint types ## lint, types, all tests
+	$(BIN)/python -m pytest
+
+lint: venv
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: venv
+	$(BIN)/mypy
+
+property: venv ## compare the evaluators on CASES random programs (default 1000)
+	TIDELOG_CASES=$(CASES) $(BIN)/python -m pytest tests/properties
+
+bench-materialise: venv ## time whole evaluations beside other systems (ARGS="--skip-long")
+	$(BIN)/python benchmarks/materialise.py $(ARGS)
+
+bench-memory: venv ## bytes per stored tuple
+	$(BIN)/python benchmarks/memory.py $(ARGS)
+
+bench-start: venv ## time from the shell prompt to the answers of a small program
+	$(BIN)/python benchmarks/start.py $(ARGS)
+
+clean: ## remove .venv, caches and everything that was built
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse metastore_db
+	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
