@@ -21,9 +21,9 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' $(MAKEFILE_LIST) | column -t -s '#' 2>/dev/null \
 	  || sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1  \2/p' $(MAKEFILE_LIST)
 
-venv: $(STAMP) $(BUILD)/tmp ## make .venv with Tidelog (editable), its extras and the tools in it
+venv: $(STAMP) ## make .venv with Tidelog (editable), its extras and the tools in it
 
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml | $(BUILD)/tmp
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $@
