@@ -1,0 +1,115 @@
+"""Everything that can go wrong, as one tree of exceptions.
+
+    TidelogError                 the base: catch this to catch them all
+    ├── ProgramError             the program is wrong (one or more diagnostics)
+    ├── DataError                a row or a file of facts is wrong
+    ├── EvaluationError          a rule failed on some values (overflow, division by zero, ...)
+    ├── UnsupportedError         asked for something this executor does not do
+    └── InternalError            our own bug; the message asks for a report
+
+A `Diagnostic` is one problem in a program: a stable code, a message, the span it
+points at, further spans that explain it, notes, and a hint where there is one.
+`render` turns it into text with the source line and carets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tidelog.syntax.source import Span
+
+
+class TidelogError(Exception):
+    """The base of every error Tidelog raises."""
+
+
+@dataclass(frozen=True)
+class Label:
+    """A span with a few words on what is there."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One problem: `code` is stable (`TL0101`), `message` is one line."""
+
+    code: str
+    message: str
+    span: Span | None = None
+    label: str = ""
+    others: tuple[Label, ...] = ()
+    notes: tuple[str, ...] = ()
+    hint: str | None = None
+
+    def render(self) -> str:
+        """The diagnostic as text: heading, excerpts with carets, notes, hint."""
+        lines = [f"error[{self.code}]: {self.message}"]
+        if self.span is not None:
+            lines += _excerpt(self.span, self.label, "^", first=True)
+        for other in self.others:
+            lines += _excerpt(other.span, other.text, "-", first=False)
+        lines += [f"  = note: {note}" for note in self.notes]
+        if self.hint is not None:
+            lines.append(f"  = hint: {self.hint}")
+        return "\n".join(lines)
+
+
+EXCERPT_WIDTH = 120
+
+
+def _excerpt(span: Span, label: str, mark: str, *, first: bool) -> list[str]:
+    """The source line of a span with `mark`s under it; a long line is cut around the span."""
+    source = span.source
+    line_number, column = source.position(span.start)
+    text = source.line(line_number)
+    begin = column - 1
+    width = max(1, min(span.end - span.start, len(text) - begin))
+    cut = max(0, begin - EXCERPT_WIDTH // 2) if len(text) > EXCERPT_WIDTH else 0
+    shown = text[cut : cut + EXCERPT_WIDTH]
+    width = max(1, min(width, EXCERPT_WIDTH - (begin - cut)))
+    shown = "".join(c if c.isprintable() else ("\t" if c == "\t" else "\ufffd") for c in shown)
+    pad = "".join("\t" if c == "\t" else " " for c in shown[: begin - cut])
+    gutter = " " * len(str(line_number))
+    arrow = "-->" if first else ":::"
+    return [
+        f"{gutter}{arrow} {source.name}:{line_number}:{column}",
+        f"{gutter} |",
+        f"{line_number} | {shown}",
+        f"{gutter} | {pad}{mark * width}{' ' + label if label else ''}",
+    ]
+
+
+class ProgramError(TidelogError):
+    """The program has problems; `diagnostics` lists all of them, in source order."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+        self.diagnostics = tuple(diagnostics)
+        super().__init__("\n\n".join(d.render() for d in self.diagnostics))
+
+
+class DataError(TidelogError):
+    """A fact cannot be read: the message names relation, place, column and expected type."""
+
+
+class EvaluationError(TidelogError):
+    """A rule failed while it ran: `rule` is its text, `values` the bindings it failed on."""
+
+    def __init__(self, message: str, rule: str, values: dict[str, object], span: Span | None = None) -> None:
+        self.rule, self.values, self.span = rule, values, span
+        shown = ", ".join(f"{name} = {value!r}" for name, value in values.items())
+        place = f"\n  --> {span}" if span is not None else ""
+        super().__init__(f"error[TL0401]: {message}{place}\n  = note: in the rule {rule}\n  = note: with {shown or 'no variables'}")
+
+
+class UnsupportedError(TidelogError):
+    """A feature that this executor or installation does not have; the message says what to do."""
+
+
+class InternalError(TidelogError):
+    """A bug in Tidelog itself."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(f"{message}\nThis is a bug in Tidelog, not in your program: please report it with the program that caused it.")
