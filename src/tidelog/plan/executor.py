@@ -95,7 +95,8 @@ class TaskReport:
     """What a task did.
 
     `instances` counts, for each rule id, the rule instances considered: the
-    bindings of all variables of the body for which every literal holds.
+    bindings of all variables of the body for which every literal holds. A `_` in
+    a positive atom is a variable here: each tuple it matches is an instance.
     """
 
     rounds: int = 0

@@ -1,0 +1,63 @@
+"""Small questions about literals that several planning steps ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from tidelog.program.model import Apply, Atom, Bind, Const, Expr, Filter, Literal, Term, Var
+
+
+def expr_vars(expr: Expr) -> Iterator[str]:
+    """The names of the variables of an expression, with repetitions."""
+    if isinstance(expr, Var):
+        yield expr.name
+    elif isinstance(expr, Apply):
+        for arg in expr.args:
+            yield from expr_vars(arg)
+
+
+def atom_vars(atom: Atom) -> frozenset[str]:
+    """The names of the variables of an atom."""
+    return frozenset(term.name for term in atom.terms if isinstance(term, Var))
+
+
+def needs(literal: Literal) -> frozenset[str]:
+    """The variables that must be bound before a literal other than a positive atom."""
+    match literal:
+        case Filter(condition):
+            return frozenset(expr_vars(condition))
+        case Bind(_, expr):
+            return frozenset(expr_vars(expr))
+        case _:
+            return atom_vars(literal.atom)
+
+
+def fixed_value(literal: Literal) -> tuple[Var, Const] | None:
+    """The variable and constant of `x = 1`, however it is written.
+
+    A filter `x == 1.5` does not fix its variable: floats compare as numbers
+    (0.0 == -0.0) but are stored, and joined, as themselves.
+    """
+    match literal:
+        case Bind(var, Const() as const):
+            return var, const
+        case Filter(
+            Apply("eq", (Var() as var, Const() as const)) | Apply("eq", (Const() as const, Var() as var))
+        ):
+            return None if var.type.kind == "float" else (var, const)
+        case _:
+            return None
+
+
+def substitute(expr: Expr, values: Mapping[str, Const]) -> Expr:
+    """The expression with the variables of `values` replaced by constants."""
+    if isinstance(expr, Var):
+        return values.get(expr.name, expr)
+    if isinstance(expr, Apply) and values:
+        return Apply(expr.function, tuple(substitute(arg, values) for arg in expr.args), expr.type, expr.span)
+    return expr
+
+
+def substitute_term(term: Term, values: Mapping[str, Const]) -> Term:
+    """The term, or the constant that stands for it."""
+    return values.get(term.name, term) if isinstance(term, Var) else term
