@@ -48,13 +48,13 @@ property: venv ## compare the evaluators on CASES random programs (default 1000)
 	TIDELOG_CASES=$(CASES) $(BIN)/python -m pytest tests/properties
 
 bench-materialise: venv ## time whole evaluations beside other systems (ARGS="--skip-long")
-	$(BIN)/python benchmarks/materialise.py $(ARGS)
+	$(BIN)/python -m benchmarks.materialise $(ARGS)
 
 bench-memory: venv ## bytes per stored tuple
-	$(BIN)/python benchmarks/memory.py $(ARGS)
+	$(BIN)/python -m benchmarks.memory $(ARGS)
 
 bench-start: venv ## time from the shell prompt to the answers of a small program
-	$(BIN)/python benchmarks/start.py $(ARGS)
+	$(BIN)/python -m benchmarks.start $(ARGS)
 
 clean: ## remove .venv, caches and everything that was built
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse metastore_db
