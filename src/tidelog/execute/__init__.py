@@ -1,1 +1,27 @@
-"""TODO"""
+"""Executors: the same plans run in process (local), on Spark, or by substitution (the reference)."""
+
+from __future__ import annotations
+
+from tidelog.plan.executor import Executor
+from tidelog.syntax.errors import UnsupportedError
+
+EXECUTORS = ("local", "spark", "substitution")
+
+
+def open_executor(name: str, *, threads: int = 1, spark: object | None = None) -> Executor:
+    """A new, empty executor by name; `threads` is for local, `spark` (a SparkSession) for spark."""
+    match name:  # imported only when asked for: each brings its own heavy dependencies
+        case "local":
+            from tidelog.execute.local.executor import LocalExecutor
+
+            return LocalExecutor(threads)
+        case "spark":
+            from tidelog.execute.spark.executor import SparkExecutor
+
+            return SparkExecutor(spark)
+        case "substitution":
+            from tidelog.execute.substitution.executor import SubstitutionExecutor
+
+            return SubstitutionExecutor()
+        case _:
+            raise UnsupportedError(f"there is no executor {name!r}; there are {', '.join(EXECUTORS)}")

@@ -1,1 +1,1 @@
-"""TODO"""
+"""The reference executor: rules evaluated by substitution, over Python sets."""

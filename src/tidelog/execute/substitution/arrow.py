@@ -1,0 +1,44 @@
+"""Rows to and from Arrow tables, in the layout of `program.arrow`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from tidelog.execute.substitution.relation import Row, restore, store
+from tidelog.program.arrow import arrow_schema
+from tidelog.program.model import Relation
+from tidelog.program.types import Type
+
+
+def rows_of(relation: Relation, table: pa.Table) -> Iterable[Row]:
+    """The rows of a table."""
+    if relation.arity == 0:  # the hidden column is there only to have rows
+        return [()] * table.num_rows
+    columns = []
+    for i, column in enumerate(relation.columns):
+        values = table.column(i).to_pylist()
+        if _as_text(column.type):
+            values = [int(value) for value in values]
+        columns.append([store(value) for value in values])
+    return zip(*columns, strict=True)
+
+
+def table_of(relation: Relation, rows: Iterable[Row]) -> pa.Table:
+    """A table of the rows."""
+    schema = arrow_schema(relation)
+    if relation.arity == 0:
+        return pa.table([pa.array([True for _ in rows], pa.bool_())], schema=schema)
+    kept = list(rows)
+    columns = []
+    for i, column in enumerate(relation.columns):
+        values = [restore(row[i]) for row in kept]
+        texts = [str(value) for value in values] if _as_text(column.type) else values
+        columns.append(pa.array(texts, schema.field(i).type))
+    return pa.table(columns, schema=schema)
+
+
+def _as_text(type: Type) -> bool:
+    """Whether integers of the type travel as decimal text."""
+    return type.kind == "bigint" or (type.kind == "int" and type.bits > 64)
