@@ -7,9 +7,10 @@ STAMP  := $(VENV)/.made
 BUILD  := $(CURDIR)/build
 CASES  ?= 1000
 
-# Temporary files of Python, Java and Spark stay inside the checkout.
+# Temporary files of Python, Java and Spark stay inside the checkout; Spark runs the Python of .venv.
 export TMPDIR := $(BUILD)/tmp
 export SPARK_LOCAL_DIRS := $(BUILD)/tmp
+export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export SPARK_LAUNCHER_OPTS := -XX:-UsePerfData
 export SPARK_SUBMIT_OPTS := -XX:-UsePerfData -Djava.io.tmpdir=$(BUILD)/tmp
 export PYTHONPATH :=
