@@ -7,9 +7,8 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from tidelog.execute.substitution.relation import Row, restore, store
-from tidelog.program.arrow import arrow_schema
+from tidelog.program.arrow import arrow_schema, is_text
 from tidelog.program.model import Relation
-from tidelog.program.types import Type
 
 
 def rows_of(relation: Relation, table: pa.Table) -> Iterable[Row]:
@@ -19,7 +18,7 @@ def rows_of(relation: Relation, table: pa.Table) -> Iterable[Row]:
     columns = []
     for i, column in enumerate(relation.columns):
         values = table.column(i).to_pylist()
-        if _as_text(column.type):
+        if is_text(column.type):
             values = [int(value) for value in values]
         columns.append([store(value) for value in values])
     return zip(*columns, strict=True)
@@ -34,11 +33,6 @@ def table_of(relation: Relation, rows: Iterable[Row]) -> pa.Table:
     columns = []
     for i, column in enumerate(relation.columns):
         values = [restore(row[i]) for row in kept]
-        texts = [str(value) for value in values] if _as_text(column.type) else values
+        texts = [str(value) for value in values] if is_text(column.type) else values
         columns.append(pa.array(texts, schema.field(i).type))
     return pa.table(columns, schema=schema)
-
-
-def _as_text(type: Type) -> bool:
-    """Whether integers of the type travel as decimal text."""
-    return type.kind == "bigint" or (type.kind == "int" and type.bits > 64)

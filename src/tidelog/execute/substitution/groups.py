@@ -8,11 +8,11 @@ counts as larger than every number.
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Sequence
 from fractions import Fraction
 
 from tidelog.execute.substitution.relation import Row, StoredRelation, restore, store
+from tidelog.program.functions import FunctionFailure, fit, round_float
 from tidelog.program.model import AggregateRule, Aggregation, Value
 from tidelog.program.types import Type
 from tidelog.syntax.errors import EvaluationError, InternalError
@@ -29,16 +29,16 @@ def group(rule: AggregateRule, source: StoredRelation, head: StoredRelation) -> 
         values = [] if rule.value is None else [restore(row[rule.value]) for row in members]
         try:
             value = len(members) if rule.op is Aggregation.COUNT else aggregate(rule.op, values, result)
-        except OverflowError:
+        except FunctionFailure as failure:
             names = [source.relation.columns[i].name for i in rule.keys]
             shown: dict[str, object] = dict(zip(names, map(restore, key), strict=True))
-            raise EvaluationError("integer overflow", rule.text, shown, rule.span) from None
+            raise EvaluationError(str(failure), rule.text, shown, rule.span) from None
         rows.append((*key, store(value)))
     return rows
 
 
 def aggregate(op: Aggregation, values: Sequence[Value], type: Type) -> Value:
-    """The aggregate of some values, as a value of `type`; OverflowError when it does not fit."""
+    """The aggregate of some values, as a value of `type`; FunctionFailure when it does not fit."""
     match op:
         case Aggregation.MIN:
             return min(values, key=_rank)
@@ -49,8 +49,8 @@ def aggregate(op: Aggregation, values: Sequence[Value], type: Type) -> Value:
         case Aggregation.MEAN:
             numbers = [v for v in values if not isinstance(v, str)]
             if all(isinstance(v, int) for v in numbers):
-                return _rounded(_as_float(Fraction(sum(map(int, numbers)), len(numbers))), type)
-            return _rounded(_float_sum(numbers) / len(numbers), type)
+                return round_float(_as_float(Fraction(sum(map(int, numbers)), len(numbers))), type)
+            return round_float(_float_sum(numbers) / len(numbers), type)
         case _:
             raise InternalError(f"{op} is not computed from values")
 
@@ -62,13 +62,8 @@ def _rank(value: Value) -> tuple[bool, Value]:
 def _sum(values: Sequence[Value], type: Type) -> Value:
     numbers = [v for v in values if not isinstance(v, str)]
     if type.kind == "float":
-        return _rounded(_float_sum(numbers), type)
-    total = sum(map(int, numbers))
-    if type.kind == "int":
-        low, high = type.bounds()
-        if not low <= total <= high:
-            raise OverflowError
-    return total
+        return round_float(_float_sum(numbers), type)
+    return fit(sum(map(int, numbers)), type)
 
 
 def _float_sum(numbers: Sequence[bool | int | float]) -> float:
@@ -87,15 +82,3 @@ def _as_float(number: Fraction) -> float:
         return float(number)
     except OverflowError:
         return math.inf if number > 0 else -math.inf
-
-
-def _rounded(number: float, type: Type) -> float:
-    """The number in the width of its type."""
-    if type.bits == 64 or not math.isfinite(number):
-        return number
-    try:
-        rounded = struct.unpack(">f", struct.pack(">f", number))[0]
-    except OverflowError:
-        return math.copysign(math.inf, number)
-    assert isinstance(rounded, float)
-    return rounded

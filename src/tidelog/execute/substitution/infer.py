@@ -137,7 +137,7 @@ def _refuse(atom: Atom, stored: StoredRelation) -> Step:
     key = _values_of(atom.terms)
 
     def step(substitutions: Iterable[Substitution], number: int) -> Iterator[Substitution]:
-        index = stored.index(columns) if columns else {(): list(stored.rounds)}
+        index: dict[Row, list[Row]] = stored.index(columns) if columns else {(): list(stored.rounds)}
         for substitution in substitutions:
             if not index.get(key(substitution)):
                 yield substitution
