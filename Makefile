@@ -6,6 +6,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.made
 BUILD  := $(CURDIR)/build
 CASES  ?= 1000
+SEED   ?= 0
 
 # Temporary files of Python, Java and Spark stay inside the checkout; Spark runs the Python of .venv.
 export TMPDIR := $(BUILD)/tmp
@@ -45,8 +46,8 @@ lint: venv
 types: venv
 	$(BIN)/mypy
 
-property: venv ## compare the evaluators on CASES random programs (default 1000)
-	TIDELOG_CASES=$(CASES) $(BIN)/python -m pytest tests/properties
+property: venv ## compare the evaluators on CASES random programs (1000), from number SEED (0) on
+	$(BIN)/python -m tests.properties --cases $(CASES) --seed $(SEED)
 
 bench-materialise: venv ## time whole evaluations beside other systems (ARGS="--skip-long")
 	$(BIN)/python -m benchmarks.materialise $(ARGS)

@@ -57,6 +57,8 @@ def imports_of(tree: ast.AST, module: str, *, is_package: bool) -> Iterator[tupl
 def row(module: str) -> int:
     """The row of a module; the package itself gathers what users import, so it stands before `cli`."""
     parts = module.split(".")
+    if module == "tidelog.__main__":
+        return ROWS.index("cli")
     return ROWS.index(parts[1]) if len(parts) > 1 and parts[1] in ROWS else ROWS.index("session")
 
 
