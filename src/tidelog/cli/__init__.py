@@ -1,1 +1,1 @@
-"""TODO"""
+"""The command line: `tidelog run`, `check` and `plan`."""

@@ -1,0 +1,118 @@
+"""The command `tidelog`: its options, and nothing heavy before one of its commands runs.
+
+Exit codes: 0 done; 1 the program or the data is wrong; 2 wrong usage; 70 a bug in
+Tidelog; 130 interrupted; 141 nobody reads the output any more.
+"""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tidelog import __version__
+from tidelog.cli.guard import guarded
+
+app = typer.Typer(
+    name="tidelog",
+    help="Datalog whose answers stay up to date.",
+    add_completion=False,
+    no_args_is_help=True,
+    # Plain help and plain errors: loading rich would double the time of --help.
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+class Engine(StrEnum):
+    """The engines to choose from."""
+
+    local = "local"
+    spark = "spark"
+    substitution = "substitution"
+
+
+Program = Annotated[
+    Path, typer.Argument(metavar="PROGRAM", help="The file of the program.", show_default=False)
+]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"tidelog {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Options before the command."""
+
+
+@app.command()
+def run(
+    program: Program,
+    facts: Annotated[
+        Path,
+        typer.Option("-F", "--facts", metavar="DIR", help="Where R.facts, R.csv or R.parquet of inputs are."),
+    ] = Path("."),
+    output: Annotated[
+        Path, typer.Option("-D", "--output", metavar="DIR", help="Where R.csv of outputs go; - prints them.")
+    ] = Path("."),
+    threads: Annotated[int, typer.Option("-j", "--jobs", metavar="N", min=1, help="Threads to use.")] = 1,
+    engine: Annotated[Engine, typer.Option("--engine", help="What evaluates the rules.")] = Engine.local,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress and no summary.")] = False,
+) -> None:
+    """Read facts, derive everything, write the answers."""
+
+    def work() -> None:
+        from tidelog.cli.run import run_program
+
+        run_program(program, facts, output, threads=threads, engine=engine.value, quiet=quiet)
+
+    guarded(work)
+
+
+@app.command()
+def check(program: Program) -> None:
+    """Find all problems of a program, without running it."""
+
+    def work() -> None:
+        from tidelog.cli.look import check_program
+
+        typer.echo(check_program(program))
+
+    guarded(work)
+
+
+@app.command()
+def plan(
+    program: Program,
+    facts: Annotated[
+        Path | None,
+        typer.Option("-F", "--facts", metavar="DIR", help="Order joins by the sizes of the facts there."),
+    ] = None,
+) -> None:
+    """Print strata, rules, and a plan for each rule."""
+
+    def work() -> None:
+        from tidelog.cli.look import plan_program
+
+        typer.echo(plan_program(program, facts))
+
+    guarded(work)
+
+
+def main() -> None:
+    """Run the command line and exit."""
+    try:
+        app()
+    except KeyboardInterrupt:  # while the command itself was still being loaded
+        sys.exit(130)

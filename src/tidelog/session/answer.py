@@ -1,0 +1,136 @@
+"""The tuples of a relation, as they were when asked for.
+
+An answer is a snapshot: a later commit does not change it. It costs nothing until it is
+looked at; the database fixes the answers still in use before it moves on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from tidelog.io.values import accept, text_int
+from tidelog.program.arrow import is_text
+from tidelog.program.model import Relation, Value
+from tidelog.session.report import html_table, text_table
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow as pa
+
+MOST_SHOWN = 20
+_BATCH = 1 << 16
+
+
+class Answer:
+    """The tuples of one relation: iterate it, or turn it into a table. Always in sorted order."""
+
+    def __init__(self, relation: Relation, size: int, fetch: Callable[[], pa.Table]) -> None:
+        self.relation = relation
+        self._size = size
+        self._fetch = fetch
+        self._table: pa.Table | None = None
+        self._is_sorted = False
+
+    def freeze(self) -> None:
+        """Take the tuples out of the engine now; called before the engine changes."""
+        if self._table is None:
+            self._table = self._fetch()
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[tuple[Value, ...]]:
+        if not self.relation.columns:
+            return iter([()] * self._size)
+        return self._rows()
+
+    def _rows(self) -> Iterator[tuple[Value, ...]]:
+        for batch in self.to_arrow().to_batches(max_chunksize=_BATCH):
+            yield from zip(
+                *(
+                    map(text_int, array.to_pylist()) if is_text(column.type) else array.to_pylist()
+                    for array, column in zip(batch.columns, self.relation.columns, strict=True)
+                ),
+                strict=True,
+            )
+
+    def __contains__(self, row: object) -> bool:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        columns = self.relation.columns
+        if not isinstance(row, (tuple, list)) or len(row) != len(columns):
+            return False
+        if not columns:
+            return self._size > 0
+        self.freeze()
+        mask = None
+        assert self._table is not None
+        for value, column, array in zip(row, columns, self._table.columns, strict=True):
+            try:
+                cell = accept(value, column.type)
+            except ValueError:
+                return False
+            # NaN equals itself as a stored value.
+            hit = pc.is_nan(array) if cell != cell else pc.equal(array, pa.scalar(cell, array.type))
+            mask = hit if mask is None else pc.and_(mask, hit)
+        return bool(pc.any(mask).as_py())
+
+    def to_list(self) -> list[tuple[Value, ...]]:
+        """All tuples, in order."""
+        return list(self)
+
+    def to_arrow(self) -> pa.Table:
+        """An Arrow table; integers of more than 64 bits are their decimal text."""
+        self.freeze()
+        if not self._is_sorted:
+            from tidelog.io.sort import sorted_table
+
+            self._table, self._is_sorted = sorted_table(self._table, self.relation.columns), True
+        return self._table
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A pandas DataFrame; integers of more than 64 bits are Python integers."""
+        frame = self.to_arrow().to_pandas()
+        for column in self.relation.columns:
+            if is_text(column.type):
+                frame[column.name] = frame[column.name].map(text_int).astype(object)
+        return frame
+
+    def to_polars(self) -> polars.DataFrame:
+        """A polars DataFrame; integers of more than 64 bits are their decimal text."""
+        import polars
+
+        frame = polars.from_arrow(self.to_arrow())
+        assert isinstance(frame, polars.DataFrame)
+        return frame
+
+    def __repr__(self) -> str:
+        columns = ", ".join(f"{c.name}: {c.type}" for c in self.relation.columns)
+        heading = f"{self.relation.name}({columns}): {_counted(self._size)}"
+        if not self.relation.columns or not self._size:
+            return heading
+        names = [c.name for c in self.relation.columns]
+        lines = [heading, text_table(names, self._shown())]
+        if self._size > MOST_SHOWN:
+            lines.append(f"... {self._size - MOST_SHOWN:,} more")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        caption = f"{self.relation.name}: {_counted(self._size)}"
+        if self._size > MOST_SHOWN and self.relation.columns:
+            caption += f", the first {MOST_SHOWN} shown"
+        return html_table([f"{c.name}: {c.type}" for c in self.relation.columns], self._shown(), caption)
+
+    def _shown(self) -> list[tuple[str, ...]]:
+        return [
+            tuple(v if isinstance(v, str) else str(v).lower() if isinstance(v, bool) else str(v) for v in row)
+            for row in islice(self, MOST_SHOWN)
+        ]
+
+
+def _counted(size: int) -> str:
+    return f"{size:,} tuple{'' if size == 1 else 's'}"
