@@ -1,0 +1,24 @@
+"""Calling Python from Spark, a batch of rows at a time, as Arrow columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+from pyspark.sql import Column
+from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
+
+from tidelog.execute.spark.types import spark_type
+from tidelog.program.types import Type
+
+
+def in_workers(
+    compute: Callable[[Sequence[pa.Array]], pa.Array], columns: Sequence[Column], type: Type
+) -> Column:
+    """The column that `compute` makes of other columns; it runs in Spark's Python workers."""
+
+    def batch(*values: pa.Array) -> pa.Array:
+        return compute(values)
+
+    function = arrow_udf(batch, spark_type(type), ArrowUDFType.SCALAR)
+    return function(*columns)
