@@ -185,7 +185,8 @@ class _Generator:
         return self.random.choice(
             (
                 f"{x} + 1", f"{x} - 1", f"{x} + {y}", f"{x} - {y}", f"{x} * {y}", f"2 * ({x} - {y})",
-                f"{x} / {divisor}", f"{x} % {divisor}", f"-{x} + {LARGEST}", f"min({x}, {y})", f"max({x}, {y})",
+                f"{x} / {divisor}", f"{x} % {divisor}", f"-{x} + {LARGEST}",
+                f"min({x}, {y})", f"max({x}, {y})",
             )
         )  # fmt: skip
 
