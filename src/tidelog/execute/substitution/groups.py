@@ -1,4 +1,4 @@
-"""Aggregates: the rows of each group, and their value."""
+"""Aggregates: the rows of a relation by group, and one value for each."""
 
 from __future__ import annotations
 
