@@ -1,0 +1,101 @@
+"""The local executor: relations in this process, rules as kernels over packed rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tidelog.execute.local.codes import Codes
+from tidelog.execute.local.fixpoint import Run
+from tidelog.execute.local.groups import group
+from tidelog.execute.local.relation import StoredRelation
+from tidelog.plan.executor import Derive, Fixpoint, Group, RuleForm, Task, TaskReport, Watch, unwatched
+from tidelog.program.arrow import arrow_schema
+from tidelog.program.model import Relation
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class LocalExecutor:
+    """Holds relations as packed rows and runs tasks with compiled kernels."""
+
+    name = "local"
+
+    def __init__(self, threads: int = 1) -> None:
+        self.threads = max(1, threads)
+        self.codes = Codes()
+        self.relations: dict[str, StoredRelation] = {}
+        self._pool = ThreadPoolExecutor(self.threads - 1) if self.threads > 1 else None
+
+    def create(self, relation: Relation) -> None:
+        """Make an empty relation."""
+        self.relations[relation.name] = StoredRelation(relation, self.threads)
+
+    def clear(self, relation: str) -> None:
+        """Empty a relation."""
+        self.create(self.relations[relation].relation)
+
+    def insert(self, relation: str, rows: pa.Table) -> int:
+        """Add rows; the number that were new."""
+        stored = self.relations[relation]
+        columns = [
+            self.codes.from_arrow(rows.column(i), column.type)
+            for i, column in enumerate(stored.relation.columns)
+        ]
+        return stored.insert(columns, rows.num_rows)
+
+    def run(self, task: Task, watch: Watch = unwatched) -> TaskReport:
+        """Run a task."""
+        match task:
+            case Derive(forms):
+                heads = tuple(dict.fromkeys(form.rule.head.relation for form in forms))
+                return self._run(forms, heads).once(watch)
+            case Fixpoint(relations, forms):
+                return self._run(forms, relations).fixpoint(watch)
+            case Group(rule):
+                started = time.perf_counter()
+                new = group(rule, self.relations[rule.source], self.relations[rule.head], self.codes)
+                return TaskReport(1, new, {rule.id: self.size(rule.source)}, time.perf_counter() - started)
+
+    def _run(self, forms: Sequence[RuleForm], derived: Sequence[str]) -> Run:
+        return Run(forms, derived, self.relations, self.codes, self._pool, self.threads)
+
+    def size(self, relation: str) -> int:
+        """The number of tuples."""
+        return len(self.relations[relation])
+
+    def table(self, relation: str) -> pa.Table:
+        """All tuples, in the order they were derived."""
+        import pyarrow as pa
+
+        stored = self.relations[relation]
+        schema = arrow_schema(stored.relation)
+        if not stored.arity:
+            return pa.table([pa.array(np.ones(len(stored), np.bool_))], schema=schema)
+        cells = stored.cells
+        arrays = [
+            self.codes.to_arrow(np.ascontiguousarray(cells[:, i]), column.type)
+            for i, column in enumerate(stored.relation.columns)
+        ]
+        return pa.table(arrays, schema=schema)
+
+    def memory(self) -> dict[str, int]:
+        """Bytes in use by rows, sets and indexes of all relations."""
+        total = {"rows": 0, "set": 0, "indexes": 0}
+        for stored in self.relations.values():
+            for part, size in stored.bytes.items():
+                total[part] += size
+        return total
+
+    def close(self) -> None:
+        """Give the memory back."""
+        for stored in self.relations.values():
+            stored.free()
+        self.relations = {}
+        if self._pool is not None:
+            self._pool.shutdown()

@@ -1,0 +1,255 @@
+"""Hash indexes: for a key, the rows that have it, side by side.
+
+The table has one slot for each key: its number of entries, and where they are. The
+entries of a key stand together in a bucket of 2^k places in the pool; a full bucket
+moves to one twice as large, and its old place is kept for the next bucket of that
+size. A key with a single one-word entry keeps it in the slot itself.
+
+An entry is the number of the row, then the cells that the key does not have, so a
+join needs no look at the row. Rows wider than that carry the number alone. Entries are
+in the order of rows, so the OLD rows of a key are a prefix of its bucket.
+
+A slot of a one-column key is two words: (key << 32 | entries) and (bucket or entry).
+Longer keys stand behind these two words.
+"""
+
+# ruff: noqa: D103, SIM102  (kernels: plain loops and branches)
+from __future__ import annotations
+
+from tidelog.execute.local.layout import (
+    CARRIED_COLUMNS,
+    CARRIED_COUNT,
+    ENTRY_WORDS,
+    FREE,
+    INDEX_MASK,
+    INDEX_SLOTS,
+    KEY_COLUMNS,
+    KEY_COUNT,
+    KEYS,
+    POOL,
+    POOL_CAPACITY,
+    POOL_USED,
+    RELATION,
+    ROWS,
+    SLOT_WORDS,
+    UPTO,
+    WORDS,
+)
+from tidelog.execute.local.memory import (
+    allocate_zeroed,
+    copy,
+    inlined,
+    kernel,
+    load32,
+    load64,
+    reallocate,
+    release,
+    store32,
+    store64,
+)
+from tidelog.execute.local.tupleset import LOW, MAX_LOAD_TENTHS, scramble
+
+NEAR = 3  # slots that share a cache line, minus one
+
+
+@inlined
+def place_key(key: int) -> int:
+    return (scramble(key >> 2) & ~NEAR) | (key & NEAR)
+
+
+@inlined
+def find_one(index: int, key: int) -> int:
+    """The slot of a one-column key, or the empty slot where it would be."""
+    slots = load64(index + 8 * INDEX_SLOTS)
+    mask = load64(index + 8 * INDEX_MASK)
+    i = place_key(key) & mask
+    while True:
+        slot = slots + 16 * i
+        meta = load64(slot)
+        if meta == 0 or (meta >> 32) & LOW == key:
+            return slot
+        i = (i + 1) & mask
+
+
+@inlined
+def find_many(index: int, key: int, words: int) -> int:
+    """The slot of the key of `words` words at an address, or the empty slot where it would be."""
+    slots = load64(index + 8 * INDEX_SLOTS)
+    mask = load64(index + 8 * INDEX_MASK)
+    mixed = 0
+    for w in range(words):
+        mixed = scramble(mixed ^ load64(key + 8 * w))
+    i = mixed & mask
+    stride = 8 * (2 + words)
+    while True:
+        slot = slots + stride * i
+        if load64(slot) == 0:
+            return slot
+        same = True
+        for w in range(words):
+            if load64(slot + 16 + 8 * w) != load64(key + 8 * w):
+                same = False
+                break
+        if same:
+            return slot
+        i = (i + 1) & mask
+
+
+@inlined
+def bucket(index: int, slot: int, entries: int) -> int:
+    """The address of a slot's entries."""
+    entry_words = load64(index + 8 * ENTRY_WORDS)
+    if entries == 1 and entry_words == 1:
+        return slot + 8
+    return load64(index + 8 * POOL) + 8 * entry_words * load64(slot + 8)
+
+
+@inlined
+def before(entries: int, count: int, stride: int, row: int) -> int:
+    """How many of a bucket's entries are of rows before `row`."""
+    if count == 0 or load32(entries + stride * (count - 1)) < row:
+        return count
+    low, high = 0, count - 1
+    while low < high:
+        middle = (low + high) >> 1
+        if load32(entries + stride * middle) < row:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inlined
+def take_bucket(index: int, size_class: int) -> int:
+    """A free bucket of 2^size_class entries: its place in the pool, or -1 without memory."""
+    head = load64(index + 8 * (FREE + size_class))
+    entry_bytes = 8 * load64(index + 8 * ENTRY_WORDS)
+    if head:
+        pool = load64(index + 8 * POOL)
+        store64(index + 8 * (FREE + size_class), load64(pool + entry_bytes * (head - 1)))
+        return head - 1
+    used = load64(index + 8 * POOL_USED)
+    need = used + (1 << size_class)
+    if need > load64(index + 8 * POOL_CAPACITY):
+        capacity = max(need + need // 2, 64)
+        pool = reallocate(load64(index + 8 * POOL), entry_bytes * capacity)
+        if pool == 0:
+            return -1
+        store64(index + 8 * POOL, pool)
+        store64(index + 8 * POOL_CAPACITY, capacity)
+    store64(index + 8 * POOL_USED, need)
+    return used
+
+
+@inlined
+def free_bucket(index: int, size_class: int, position: int) -> None:
+    pool = load64(index + 8 * POOL)
+    entry_bytes = 8 * load64(index + 8 * ENTRY_WORDS)
+    store64(pool + entry_bytes * position, load64(index + 8 * (FREE + size_class)))
+    store64(index + 8 * (FREE + size_class), position + 1)
+
+
+@inlined
+def class_of(entries: int) -> int:
+    """log2 of a power of two."""
+    k = 0
+    while (1 << k) < entries:
+        k += 1
+    return k
+
+
+@inlined
+def room_for_one_more(index: int, slot: int, entries: int) -> int:
+    """The address for one more entry behind a key's `entries`; 0 without memory."""
+    entry_bytes = 8 * load64(index + 8 * ENTRY_WORDS)
+    if entries == 0 and entry_bytes == 8:
+        return slot + 8
+    if entries & (entries - 1):  # not a power of two: there is room
+        return load64(index + 8 * POOL) + entry_bytes * (load64(slot + 8) + entries)
+    old_class = class_of(entries)
+    inline = entries == 1 and entry_bytes == 8
+    position = take_bucket(index, 0 if entries == 0 else old_class + 1)
+    if position < 0:
+        return 0
+    target = load64(index + 8 * POOL) + entry_bytes * position
+    if entries:
+        copy(target, bucket(index, slot, entries), entry_bytes * entries)
+        if not inline:
+            free_bucket(index, old_class, load64(slot + 8))
+    store64(slot + 8, position)
+    return target + entry_bytes * entries
+
+
+@inlined
+def grow_slots(index: int) -> bool:
+    old = load64(index + 8 * INDEX_SLOTS)
+    old_size = load64(index + 8 * INDEX_MASK) + 1
+    slot_words = load64(index + 8 * SLOT_WORDS)
+    size = old_size * 2
+    slots = allocate_zeroed(8 * slot_words * size)
+    if slots == 0:
+        return False
+    store64(index + 8 * INDEX_SLOTS, slots)
+    store64(index + 8 * INDEX_MASK, size - 1)
+    for i in range(old_size):
+        slot = old + 8 * slot_words * i
+        if load64(slot) == 0:
+            continue
+        if slot_words == 2:
+            target = find_one(index, (load64(slot) >> 32) & LOW)
+        else:
+            target = find_many(index, slot + 16, slot_words - 2)
+        copy(target, slot, 8 * slot_words)
+    release(old)
+    return True
+
+
+@kernel
+def extend_index(index: int, upto: int) -> bool:
+    """Bring rows up to number `upto` into the index. False: there is no memory."""
+    relation = load64(index + 8 * RELATION)
+    row_bytes = 8 * load64(relation + 8 * WORDS)
+    rows = load64(relation + 8 * ROWS)
+    key_count = load64(index + 8 * KEY_COUNT)
+    key_columns = load64(index + 8 * KEY_COLUMNS)
+    carried = load64(index + 8 * CARRIED_COUNT)
+    carried_columns = load64(index + 8 * CARRIED_COLUMNS)
+    slot_words = load64(index + 8 * SLOT_WORDS)
+    key = reallocate(0, 8 * max(1, slot_words))
+    if key == 0:
+        return False
+    done = True
+    first = load64(key_columns) if key_count else 0
+    for number in range(load64(index + 8 * UPTO), upto):
+        if 10 * load64(index + 8 * KEYS) >= MAX_LOAD_TENTHS * (load64(index + 8 * INDEX_MASK) + 1):
+            if not grow_slots(index):
+                done = False
+                break
+        row = rows + row_bytes * number
+        if key_count == 1:
+            cell = load32(row + 4 * first)
+            slot = find_one(index, cell)
+            meta = cell << 32
+        else:
+            store64(key + 8 * (slot_words - 3), 0)
+            for k in range(key_count):
+                store32(key + 4 * k, load32(row + 4 * load64(key_columns + 8 * k)))
+            slot = find_many(index, key, slot_words - 2)
+            meta = 0
+        entries = load64(slot) & LOW
+        if entries == 0:
+            store64(index + 8 * KEYS, load64(index + 8 * KEYS) + 1)
+            for w in range(slot_words - 2):
+                store64(slot + 16 + 8 * w, load64(key + 8 * w))
+        entry = room_for_one_more(index, slot, entries)
+        if entry == 0:
+            done = False
+            break
+        store64(slot, meta | (entries + 1))
+        store32(entry, number)
+        for c in range(carried):
+            store32(entry + 4 + 4 * c, load32(row + 4 * load64(carried_columns + 8 * c)))
+    release(key)
+    if done:
+        store64(index + 8 * UPTO, upto)
+    return done

@@ -1,0 +1,156 @@
+"""Raw memory for kernels: loads and stores at addresses, atomic ones too, and the C heap.
+
+Relations grow while a kernel runs, and one kernel serves any number of relations
+of any arity. Arrays passed as arguments can do neither, so kernels work on plain
+addresses (int64) of blocks from `realloc`, which grows large blocks without
+copying. Each operation here becomes one or two machine instructions.
+
+Words are int64 throughout: Numba promotes int64 with uint64 to float64.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, cast
+
+import numba
+import numpy as np
+import numpy.typing as npt
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+Words = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Cells = npt.NDArray[np.uint32]
+
+_F = TypeVar("_F", bound=Callable[..., object])
+
+
+def kernel(function: _F) -> _F:
+    """Compile once, cache on disk, run without the interpreter lock."""
+    compiled = numba.njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")(function)
+    return cast(_F, compiled)
+
+
+# A helper of kernels, small enough that the compiler puts it in place.
+inlined = kernel
+
+# --- instructions ------------------------------------------------------------
+
+_I8P = ir.IntType(8).as_pointer()
+_I32 = ir.IntType(32)
+_I64 = ir.IntType(64)
+
+# Emits the instructions of an operation on int64 arguments; None where it has no result.
+_Emit = Callable[[ir.IRBuilder, Sequence[ir.Value]], ir.Value | None]
+
+
+def _operation(parameters: int, emit: _Emit, *, result: bool = True) -> Any:
+    """An operation for kernels, from a function that emits its instructions."""
+    signature = (types.int64 if result else types.void)(*[types.int64] * parameters)
+
+    def codegen(context: Any, builder: ir.IRBuilder, _: object, args: Sequence[ir.Value]) -> ir.Value:
+        value = emit(builder, args)
+        return value if result else context.get_dummy_value()
+
+    # Numba counts the parameters of the function it is given.
+    if parameters == 1:
+        return intrinsic(lambda typingctx, a: (signature, codegen))
+    if parameters == 2:
+        return intrinsic(lambda typingctx, a, b: (signature, codegen))
+    return intrinsic(lambda typingctx, a, b, c: (signature, codegen))
+
+
+def _word(builder: ir.IRBuilder, address: ir.Value) -> ir.Value:
+    return builder.inttoptr(address, _I64.as_pointer())
+
+
+def _cell(builder: ir.IRBuilder, address: ir.Value) -> ir.Value:
+    return builder.inttoptr(address, _I32.as_pointer())
+
+
+def _block(builder: ir.IRBuilder, address: ir.Value) -> ir.Value:
+    return builder.inttoptr(address, _I8P)
+
+
+def _c_function(builder: ir.IRBuilder, name: str, kind: ir.FunctionType) -> ir.Function:
+    find: Callable[..., ir.Function] = cgutils.get_or_insert_function
+    return find(builder.module, kind, name)
+
+
+def _emit_exchange(builder: ir.IRBuilder, args: Sequence[ir.Value]) -> ir.Value:
+    found = builder.cmpxchg(_word(builder, args[0]), args[1], args[2], "acq_rel", "acquire")
+    return builder.extract_value(found, 0)
+
+
+def _emit_realloc(builder: ir.IRBuilder, args: Sequence[ir.Value]) -> ir.Value:
+    function = _c_function(builder, "realloc", ir.FunctionType(_I8P, [_I8P, _I64]))
+    return builder.ptrtoint(builder.call(function, [_block(builder, args[0]), args[1]]), _I64)
+
+
+def _emit_calloc(builder: ir.IRBuilder, args: Sequence[ir.Value]) -> ir.Value:
+    function = _c_function(builder, "calloc", ir.FunctionType(_I8P, [_I64, _I64]))
+    return builder.ptrtoint(builder.call(function, [args[0], ir.Constant(_I64, 1)]), _I64)
+
+
+def _emit_free(builder: ir.IRBuilder, args: Sequence[ir.Value]) -> None:
+    function = _c_function(builder, "free", ir.FunctionType(ir.VoidType(), [_I8P]))
+    builder.call(function, [_block(builder, args[0])])
+
+
+def _emit_memcpy(builder: ir.IRBuilder, args: Sequence[ir.Value]) -> None:
+    function = _c_function(builder, "memcpy", ir.FunctionType(_I8P, [_I8P, _I8P, _I64]))
+    builder.call(function, [_block(builder, args[0]), _block(builder, args[1]), args[2]])
+
+
+# load64(address), store64(address, word); a 32-bit cell is loaded without sign.
+load64: Callable[[int], int] = _operation(1, lambda b, a: b.load(_word(b, a[0])))
+store64: Callable[[int, int], None] = _operation(2, lambda b, a: b.store(a[1], _word(b, a[0])), result=False)
+load32: Callable[[int], int] = _operation(1, lambda b, a: b.zext(b.load(_cell(b, a[0]), align=4), _I64))
+store32: Callable[[int, int], None] = _operation(
+    2, lambda b, a: b.store(b.trunc(a[1], _I32), _cell(b, a[0]), align=4), result=False
+)
+
+# The same for words that other threads load and store: a store publishes all stores before it.
+load_shared: Callable[[int], int] = _operation(1, lambda b, a: b.load_atomic(_word(b, a[0]), "acquire", 8))
+store_shared: Callable[[int, int], None] = _operation(
+    2, lambda b, a: b.store_atomic(a[1], _word(b, a[0]), "release", 8), result=False
+)
+
+# exchange_if(address, expected, word): store if the word there is the expected one.
+# All three give back the word that was there before.
+exchange_if: Callable[[int, int, int], int] = _operation(3, _emit_exchange)
+fetch_or: Callable[[int, int], int] = _operation(
+    2, lambda b, a: b.atomic_rmw("or", _word(b, a[0]), a[1], "acq_rel")
+)
+fetch_add: Callable[[int, int], int] = _operation(
+    2, lambda b, a: b.atomic_rmw("add", _word(b, a[0]), a[1], "acq_rel")
+)
+
+# The C heap. reallocate(0, size) allocates; 0 comes back when there is no memory.
+reallocate: Callable[[int, int], int] = _operation(2, _emit_realloc)
+allocate_zeroed: Callable[[int], int] = _operation(1, _emit_calloc)
+release: Callable[[int], None] = _operation(1, _emit_free, result=False)
+copy: Callable[[int, int, int], None] = _operation(3, _emit_memcpy, result=False)
+
+
+# --- from Python -------------------------------------------------------------
+
+
+def cells_at(address: int, count: int) -> Cells:
+    """The 32-bit cells at an address, as an array that does not own them."""
+    if count == 0:
+        return np.empty(0, np.uint32)
+    return np.ctypeslib.as_array((ctypes.c_uint32 * count).from_address(address))
+
+
+_free = ctypes.CDLL(None).free
+_free.argtypes = [ctypes.c_void_p]
+
+
+def free(address: int) -> None:
+    """Give a block back."""
+    _free(address)

@@ -1,0 +1,176 @@
+"""A relation of the local executor: rows, their set, and indexes made on demand."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tidelog.execute.local import index as indexing
+from tidelog.execute.local import layout as at
+from tidelog.execute.local import memory, probes, rounds, tupleset
+from tidelog.execute.local.memory import Cells, Words
+from tidelog.program.model import Relation
+
+MAX_CARRIED = 3  # an index entry is two words at most
+FIRST_SLOTS = 16
+
+
+class Index:
+    """An index of a relation on some of its columns; see `index` for how it works."""
+
+    def __init__(self, relation: StoredRelation, key: tuple[int, ...]) -> None:
+        self.key = key
+        rest = tuple(c for c in range(relation.arity) if c not in key)
+        self.carried = rest if len(rest) <= MAX_CARRIED else ()
+        self.from_row = len(rest) > MAX_CARRIED
+        self._key_columns = np.array(key, np.int64)
+        self._carried_columns = np.array((*self.carried, 0), np.int64)
+        self.record: Words = np.zeros(at.INDEX_WORDS, np.int64)
+        slot_words = 2 if len(key) == 1 else 2 + (len(key) + 1) // 2
+        record = self.record
+        record[at.RELATION] = relation.address
+        record[at.KEY_COUNT] = len(key)
+        record[at.KEY_COLUMNS] = self._key_columns.ctypes.data
+        record[at.CARRIED_COUNT] = len(self.carried)
+        record[at.CARRIED_COLUMNS] = self._carried_columns.ctypes.data
+        record[at.ENTRY_WORDS] = (2 + len(self.carried)) // 2
+        record[at.SLOT_WORDS] = slot_words
+        record[at.INDEX_SLOTS] = rounds.zeroed(8 * slot_words * FIRST_SLOTS)
+        record[at.INDEX_MASK] = FIRST_SLOTS - 1
+
+    @property
+    def address(self) -> int:
+        """Where the record is."""
+        return int(self.record.ctypes.data)
+
+    @property
+    def keys(self) -> int:
+        """The number of distinct keys."""
+        return int(self.record[at.KEYS])
+
+    @property
+    def bytes(self) -> int:
+        """Memory in use: the table, and the part of the pool that was ever used."""
+        slots = 8 * int(self.record[at.SLOT_WORDS]) * (int(self.record[at.INDEX_MASK]) + 1)
+        return slots + 8 * int(self.record[at.ENTRY_WORDS]) * int(self.record[at.POOL_USED])
+
+    def free(self) -> None:
+        """Give the memory back."""
+        memory.free(int(self.record[at.INDEX_SLOTS]))
+        memory.free(int(self.record[at.POOL]))
+
+
+class StoredRelation:
+    """The rows of a relation as packed cells, append-only, with their set and indexes."""
+
+    def __init__(self, relation: Relation, workers: int) -> None:
+        self.relation = relation
+        self.arity = relation.arity
+        self.words = max(1, (self.arity + 1) // 2)
+        self.workers = workers
+        self.indexes: dict[tuple[int, ...], Index] = {}
+        self._index_list: Words = np.zeros(1, np.int64)
+        self._outputs: Words = np.zeros(at.OUT_WORDS * workers, np.int64)
+        self.record: Words = np.zeros(at.RELATION_WORDS, np.int64)
+        record = self.record
+        record[at.ARITY] = self.arity
+        record[at.WORDS] = self.words
+        record[at.LAST_SHIFT] = 32 if self.arity and self.arity % 2 == 0 else 0
+        record[at.BLOCK_BITS] = 6
+        record[at.SLOTS] = tupleset.first_table(FIRST_SLOTS, self.words)
+        record[at.MASK] = FIRST_SLOTS - 1
+        record[at.LIMIT] = FIRST_SLOTS * tupleset.MAX_LOAD_TENTHS // 10
+        record[at.INDEXES] = self._index_list.ctypes.data
+        record[at.OUTPUTS] = self._outputs.ctypes.data
+
+    def __del__(self) -> None:
+        self.free()
+
+    def free(self) -> None:
+        """Give the memory back; the relation is not used afterwards."""
+        for index in self.indexes.values():
+            index.free()
+        self.indexes = {}
+        for field in (at.ROWS, at.SLOTS):
+            memory.free(int(self.record[field]))
+            self.record[field] = 0
+        for w in range(self.workers):
+            memory.free(int(self._outputs[at.OUT_WORDS * w + at.OUT_ROWS]))
+            self._outputs[at.OUT_WORDS * w : at.OUT_WORDS * (w + 1)] = 0
+
+    @property
+    def address(self) -> int:
+        """Where the record is."""
+        return int(self.record.ctypes.data)
+
+    def __len__(self) -> int:
+        return int(self.record[at.COUNT])
+
+    @property
+    def cells(self) -> Cells:
+        """All rows, two cells a word: an array (rows, 2 x words) that is valid until the next insertion."""
+        count = len(self)
+        return memory.cells_at(int(self.record[at.ROWS]), count * 2 * self.words).reshape(
+            count, 2 * self.words
+        )
+
+    def index(self, key: tuple[int, ...]) -> Index:
+        """The index on these columns, made and filled if it is not there."""
+        if key not in self.indexes:
+            index = Index(self, key)
+            self.indexes[key] = index
+            self._index_list = np.array([i.address for i in self.indexes.values()], np.int64)
+            self.record[at.INDEXES] = self._index_list.ctypes.data
+            self.record[at.INDEX_COUNT] = len(self.indexes)
+            if not indexing.extend_index(index.address, len(self)):
+                raise MemoryError
+        return self.indexes[key]
+
+    def insert(self, columns: list[Cells], count: int) -> int:
+        """Insert rows given as columns of cells; the number that were new."""
+        packed: Cells = np.zeros((count, 2 * self.words), np.uint32)
+        for i, column in enumerate(columns):
+            packed[:, i] = column
+        fits = probes.insert_into(self.address, packed.ctypes.data, count, int(self.record[at.OUTPUTS]))
+        return self.absorb() if fits else self._no_memory()
+
+    def absorb(self) -> int:
+        """Append the outputs, bring the indexes up to date, and take all rows as settled."""
+        new = rounds.absorb(self.address, self.workers)
+        if new < 0 or not rounds.extend_indexes(self.address):
+            return self._no_memory()
+        self.settle()
+        return int(new)
+
+    def lift_limit(self) -> None:
+        """Let several workers fill the table further than one would, before they stop to grow it."""
+        self.record[at.LIMIT] = (int(self.record[at.MASK]) + 1) * tupleset.HARD_LOAD_TENTHS // 10
+
+    def restore_limit(self) -> None:
+        """The limit of a lone worker."""
+        self.record[at.LIMIT] = (int(self.record[at.MASK]) + 1) * tupleset.MAX_LOAD_TENTHS // 10
+
+    def grow(self) -> bool:
+        """Make the set's table larger. False: no memory."""
+        return bool(tupleset.grow(self.address))
+
+    def settle(self) -> None:
+        """No row is DELTA: ALL and OLD are every row."""
+        self.record[at.DELTA_LO] = self.record[at.DELTA_HI] = len(self)
+
+    def all_delta(self) -> None:
+        """Every row is DELTA, as at the start of a fixpoint."""
+        self.record[at.DELTA_LO] = 0
+        self.record[at.DELTA_HI] = len(self)
+
+    @property
+    def bytes(self) -> dict[str, int]:
+        """Memory in use by rows, set and indexes."""
+        stride = self.words + (1 if self.record[at.BLOCK_BITS] else 0)
+        return {
+            "rows": 8 * self.words * len(self),
+            "set": 8 * stride * (int(self.record[at.MASK]) + 1),
+            "indexes": sum(index.bytes for index in self.indexes.values()),
+        }
+
+    def _no_memory(self) -> int:
+        raise MemoryError(f"no memory for more rows of {self.relation.name}")

@@ -1,0 +1,249 @@
+"""Fixpoints: rounds of rule forms, a lone worker's in one kernel call, or shared by several.
+
+In a round every form runs over its driver's rows. What is new goes to the set at once
+(so that it is derived once) and to an output buffer; rows and indexes see it only
+when the round is over, as the next round's DELTA.
+"""
+
+from __future__ import annotations
+
+from tidelog.execute.local.index import extend_index
+from tidelog.execute.local.join import COMPLETE, NO_MEMORY, end_row, first_row, run_form
+from tidelog.execute.local.layout import (
+    CAPACITY,
+    COUNT,
+    DELTA_HI,
+    DELTA_LO,
+    INDEX_COUNT,
+    INDEXES,
+    KIND,
+    OUT_COUNT,
+    OUT_ROWS,
+    OUT_WORDS,
+    OUTPUTS,
+    ROWS,
+    RUN_CURSOR,
+    RUN_END,
+    RUN_FORM,
+    RUN_NEW,
+    RUN_ROUND,
+    RUN_ROW,
+    RUN_TASK,
+    SOURCE,
+    STEPS,
+    UNIT,
+    VERSION,
+    WORDS,
+)
+from tidelog.execute.local.memory import (
+    Words,
+    allocate_zeroed,
+    copy,
+    fetch_add,
+    inlined,
+    kernel,
+    load64,
+    reallocate,
+    store64,
+)
+
+# How `run_rounds` ends.
+FINISHED, PAUSED, LARGE, GROWN, OUT_OF_MEMORY, TOO_MANY_ROWS = 0, 1, 2, 3, 4, 5
+
+MAX_ROWS = (1 << 32) - 1
+SLICE = 1024  # driver rows between two looks at the budget
+
+
+@kernel
+def driver_range(code: Words, form: int) -> tuple[int, int]:
+    """The rows that a form's driver goes through."""
+    step = code[form + STEPS]
+    if code[step + KIND] == UNIT:
+        return 0, 1
+    relation = code[step + SOURCE]
+    version = code[step + VERSION]
+    return first_row(relation, version), end_row(relation, version)
+
+
+@kernel
+def absorb(relation: int, workers: int) -> int:
+    """Append the workers' new rows to a relation: they become its DELTA.
+
+    The number of new rows; -1 without memory, -2 past the largest number of rows.
+    """
+    out = load64(relation + 8 * OUTPUTS)
+    new = 0
+    for w in range(workers):
+        new += load64(out + 8 * (OUT_WORDS * w + OUT_COUNT))
+    count = load64(relation + 8 * COUNT)
+    words = load64(relation + 8 * WORDS)
+    if count + new > MAX_ROWS:
+        return -2
+    if count + new > load64(relation + 8 * CAPACITY):
+        capacity = count + new + max(64, (count + new) // 2)
+        rows = reallocate(load64(relation + 8 * ROWS), 8 * words * capacity)
+        if rows == 0:
+            return -1
+        store64(relation + 8 * ROWS, rows)
+        store64(relation + 8 * CAPACITY, capacity)
+    target = load64(relation + 8 * ROWS) + 8 * words * count
+    for w in range(workers):
+        place = out + 8 * OUT_WORDS * w
+        size = 8 * words * load64(place + 8 * OUT_COUNT)
+        if size:
+            copy(target, load64(place + 8 * OUT_ROWS), size)
+            store64(place + 8 * OUT_COUNT, 0)
+        target += size
+    store64(relation + 8 * COUNT, count + new)
+    store64(relation + 8 * DELTA_LO, load64(relation + 8 * DELTA_HI))
+    store64(relation + 8 * DELTA_HI, count + new)
+    return new
+
+
+@kernel
+def extend_indexes(relation: int) -> bool:
+    """Bring all indexes of a relation up to date. False: no memory."""
+    indexes = load64(relation + 8 * INDEXES)
+    for i in range(load64(relation + 8 * INDEX_COUNT)):
+        if not extend_index(load64(indexes + 8 * i), load64(relation + 8 * COUNT)):
+            return False
+    return True
+
+
+@inlined
+def absorb_all(relations: Words, workers: int, run: int) -> int:
+    """End a round: the number of new rows, or a negative number (see `absorb`)."""
+    total = 0
+    for i in range(len(relations)):
+        new = absorb(relations[i], workers)
+        if new < 0:
+            return new
+        total += new
+    store64(run + 8 * RUN_ROUND, load64(run + 8 * RUN_ROUND) + 1)
+    store64(run + 8 * RUN_NEW, load64(run + 8 * RUN_NEW) + total)
+    store64(run + 8 * RUN_FORM, 0)
+    store64(run + 8 * RUN_ROW, -1)
+    return total
+
+
+@kernel
+def end_round(relations: Words, workers: int, run: int) -> int:
+    """End a shared round, but for the indexes (see `share_indexes`)."""
+    return absorb_all(relations, workers, run)
+
+
+@kernel
+def run_rounds(
+    code: Words,
+    forms: Words,
+    relations: Words,
+    limits: Words,
+    regs: Words,
+    stack: Words,
+    scratch: int,
+    run: int,
+    counts: Words,
+    budget: int,
+    large: int,
+) -> int:
+    """Run rounds with one worker until one derives nothing.
+
+    Stops early, to be called again: after about `budget` driver rows (PAUSED), when a
+    round's DELTA is worth sharing (LARGE: `large` rows or more), or when a relation has
+    outgrown its limit, so that other join orders may be better (GROWN).
+    """
+    while True:
+        form = load64(run + 8 * RUN_FORM)
+        while form < len(forms):
+            low, high = driver_range(code, forms[form])
+            row = load64(run + 8 * RUN_ROW)
+            if row >= 0:
+                low = row
+            while low < high:
+                upto = min(high, low + SLICE)
+                state, low = run_form(
+                    code, forms[form], regs, stack, scratch, low, upto, 0, True, run, counts, form
+                )
+                if state == NO_MEMORY:
+                    return OUT_OF_MEMORY
+                budget -= SLICE
+                if budget <= 0 and low < high:
+                    store64(run + 8 * RUN_FORM, form)
+                    store64(run + 8 * RUN_ROW, low)
+                    return PAUSED
+            form += 1
+            store64(run + 8 * RUN_ROW, -1)
+        new = absorb_all(relations, 1, run)
+        if new < 0:
+            return OUT_OF_MEMORY if new == -1 else TOO_MANY_ROWS
+        if new == 0:
+            return FINISHED
+        outgrown = False
+        for i in range(len(relations)):
+            if not extend_indexes(relations[i]):
+                return OUT_OF_MEMORY
+            outgrown = outgrown or load64(relations[i] + 8 * COUNT) > limits[i]
+        if outgrown:
+            return GROWN
+        if new >= large:
+            return LARGE
+        if budget <= 0:
+            return PAUSED
+
+
+@kernel
+def share_form(
+    code: Words,
+    form: int,
+    regs: Words,
+    stack: Words,
+    scratch: int,
+    low: int,
+    high: int,
+    worker: int,
+    run: int,
+    counts: Words,
+    number: int,
+    chunk: int,
+) -> tuple[int, int, int]:
+    """One worker's part of a form in a shared round.
+
+    Works off [low, high), then takes chunks from the common cursor. Stops with
+    MUST_GROW and the rows of its chunk that are left when the head's table is full.
+    """
+    while True:
+        if low < high:
+            state, low = run_form(
+                code, form, regs, stack, scratch, low, high, worker, False, run, counts, number
+            )
+            if state != COMPLETE:
+                return state, low, high
+        end = load64(run + 8 * RUN_END)
+        low = fetch_add(run + 8 * RUN_CURSOR, chunk)
+        if low >= end:
+            return COMPLETE, 0, 0
+        high = min(end, low + chunk)
+
+
+@kernel
+def share_indexes(relations: Words, run: int) -> bool:
+    """One worker's part of bringing the relations' indexes up to date."""
+    while True:
+        task = fetch_add(run + 8 * RUN_TASK, 1)
+        for i in range(len(relations)):
+            count = load64(relations[i] + 8 * INDEX_COUNT)
+            if task < count:
+                index = load64(load64(relations[i] + 8 * INDEXES) + 8 * task)
+                if not extend_index(index, load64(relations[i] + 8 * COUNT)):
+                    return False
+                task = -1
+                break
+            task -= count
+        if task >= 0:
+            return True
+
+
+@kernel
+def zeroed(size: int) -> int:
+    """A block of zeros."""
+    return allocate_zeroed(size)

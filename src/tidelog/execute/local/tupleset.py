@@ -1,0 +1,373 @@
+"""The set of a relation's rows: insert-if-new and membership in one cache miss.
+
+The table is open-addressed with linear probing. A slot holds either
+
+- a *block*: the row with the last cell's low six bits cut off, and a word with one
+  bit for each of the 64 rows that share it; or
+- a *row*, alone (where rows have few neighbours a block would be half empty).
+
+Which of the two is decided each time the table grows, from how full the blocks are.
+Answers of recursive rules tend to be dense (most nodes reach most nodes), and then a
+million pairs fit in a quarter of a megabyte: the inner loop of a closure finds
+nearly all its duplicates in the second-level cache.
+
+Neighbouring blocks go to neighbouring slots, one cache line at a time.
+
+All insertions are atomic, so that several workers may share a table: an empty slot
+is claimed by exchanging the *last* word of its key (which can be neither EMPTY nor
+CLAIMED for a real row), a bit is set by fetch-or. Duplicates, the common case, take
+plain loads only.
+"""
+
+# ruff: noqa: D103, SIM108, SIM110  (kernels: plain loops and branches)
+from __future__ import annotations
+
+from tidelog.execute.local.layout import (
+    BLOCK_BITS,
+    COUNT,
+    LAST_SHIFT,
+    LIMIT,
+    MASK,
+    ROWS,
+    SLOTS,
+    USED,
+    WORDS,
+)
+from tidelog.execute.local.memory import (
+    exchange_if,
+    fetch_add,
+    fetch_or,
+    inlined,
+    kernel,
+    load64,
+    load_shared,
+    reallocate,
+    release,
+    store64,
+    store_shared,
+)
+
+EMPTY = -1
+CLAIMED = -2
+PRESENT, ADDED, FULL = 0, 1, 2
+LOW = 0xFFFFFFFF
+MIX = -7046029254386353131  # 2^64 / golden ratio, odd
+MAX_LOAD_TENTHS = 7
+HARD_LOAD_TENTHS = 9
+FEW_NEIGHBOURS = 1.5
+
+
+@inlined
+def key_word(word: int, bits: int, shift: int) -> int:
+    """The last word of a row with the low `bits` of its last cell cut off."""
+    cell = ((word >> shift) & LOW) >> bits
+    if shift == 0:
+        return cell
+    return (word & LOW) | (cell << 32)
+
+
+@inlined
+def place(mixed: int, last: int, bits: int) -> int:
+    """The slot of a key: `last` is its last cell, `mixed` a hash of all the rest."""
+    near = 3 if bits else 7  # slots in a cache line, minus one
+    return (mixed & ~near) | (last & near)
+
+
+@inlined
+def scramble(word: int) -> int:
+    mixed = word * MIX
+    return mixed ^ ((mixed >> 32) & LOW)
+
+
+@inlined
+def place_one(key: int, bits: int, shift: int) -> int:
+    """The slot of a one-word key."""
+    last = (key >> shift) & LOW
+    near = 3 if bits else 7
+    return place(scramble(key ^ ((last & near) << shift)), last, bits)
+
+
+@inlined
+def place_many(row: int, key: int, words: int, bits: int, shift: int) -> int:
+    """The slot of a key of several words: those at `row`, the last replaced by `key`."""
+    last = (key >> shift) & LOW
+    near = 3 if bits else 7
+    mixed = scramble(key ^ ((last & near) << shift))
+    for i in range(words - 1):
+        mixed = scramble(mixed ^ load64(row + 8 * i))
+    return place(mixed, last, bits)
+
+
+@inlined
+def contains_one(slots: int, mask: int, bits: int, shift: int, word: int) -> bool:
+    """Whether a one-word row is in the set."""
+    key = key_word(word, bits, shift)
+    i = place_one(key, bits, shift) & mask
+    while True:
+        slot = slots + (i << 4 if bits else i << 3)
+        found = load64(slot)
+        if found == key:
+            return bits == 0 or (load64(slot + 8) >> ((word >> shift) & 63)) & 1 == 1
+        if found == EMPTY:
+            return False
+        i = (i + 1) & mask
+
+
+@inlined
+def add_one(relation: int, slots: int, mask: int, bits: int, shift: int, word: int) -> int:
+    """Insert a one-word row: PRESENT, ADDED, or FULL when the table must grow first."""
+    key = key_word(word, bits, shift)
+    i = place_one(key, bits, shift) & mask
+    bit = 1 << ((word >> shift) & 63)
+    while True:
+        slot = slots + (i << 4 if bits else i << 3)
+        found = load64(slot)
+        if found == key:
+            if bits == 0 or load64(slot + 8) & bit:
+                return PRESENT
+            if fetch_or(slot + 8, bit) & bit:
+                return PRESENT
+            return ADDED
+        if found == EMPTY:
+            if load64(relation + 8 * USED) >= load64(relation + 8 * LIMIT):
+                return FULL
+            found = exchange_if(slot, EMPTY, key)
+            if found == EMPTY:
+                fetch_add(relation + 8 * USED, 1)
+                if bits:
+                    fetch_or(slot + 8, bit)
+                return ADDED
+            continue  # another worker was faster: look at the slot again
+        i = (i + 1) & mask
+
+
+@inlined
+def same_words(a: int, b: int, words: int) -> bool:
+    for i in range(words):
+        if load64(a + 8 * i) != load64(b + 8 * i):
+            return False
+    return True
+
+
+@inlined
+def contains_many(relation: int, row: int) -> bool:
+    """Whether the row at an address is in the set."""
+    words = load64(relation + 8 * WORDS)
+    bits = load64(relation + 8 * BLOCK_BITS)
+    shift = load64(relation + 8 * LAST_SHIFT)
+    slots = load64(relation + 8 * SLOTS)
+    mask = load64(relation + 8 * MASK)
+    last = load64(row + 8 * (words - 1))
+    if words == 1:
+        return contains_one(slots, mask, bits, shift, last)
+    key = key_word(last, bits, shift)
+    stride = 8 * (words + 1 if bits else words)
+    i = place_many(row, key, words, bits, shift) & mask
+    while True:
+        slot = slots + i * stride
+        found = load_shared(slot + 8 * (words - 1))
+        if found == key and same_words(slot, row, words - 1):
+            return bits == 0 or (load64(slot + 8 * words) >> ((last >> shift) & 63)) & 1 == 1
+        if found == EMPTY:
+            return False
+        i = (i + 1) & mask
+
+
+@inlined
+def add_many(relation: int, row: int) -> int:
+    """Insert the row at an address: PRESENT, ADDED, or FULL when the table must grow first."""
+    words = load64(relation + 8 * WORDS)
+    bits = load64(relation + 8 * BLOCK_BITS)
+    shift = load64(relation + 8 * LAST_SHIFT)
+    slots = load64(relation + 8 * SLOTS)
+    mask = load64(relation + 8 * MASK)
+    last = load64(row + 8 * (words - 1))
+    if words == 1:
+        return add_one(relation, slots, mask, bits, shift, last)
+    key = key_word(last, bits, shift)
+    bit = 1 << ((last >> shift) & 63)
+    stride = 8 * (words + 1 if bits else words)
+    i = place_many(row, key, words, bits, shift) & mask
+    while True:
+        slot = slots + i * stride
+        found = load_shared(slot + 8 * (words - 1))
+        if found == CLAIMED:
+            continue
+        if found == key and same_words(slot, row, words - 1):
+            if bits == 0 or load64(slot + 8 * words) & bit:
+                return PRESENT
+            if fetch_or(slot + 8 * words, bit) & bit:
+                return PRESENT
+            return ADDED
+        if found == EMPTY:
+            if load64(relation + 8 * USED) >= load64(relation + 8 * LIMIT):
+                return FULL
+            if exchange_if(slot + 8 * (words - 1), EMPTY, CLAIMED) == EMPTY:
+                fetch_add(relation + 8 * USED, 1)
+                for w in range(words - 1):
+                    store64(slot + 8 * w, load64(row + 8 * w))
+                if bits:
+                    store64(slot + 8 * words, bit)
+                store_shared(slot + 8 * (words - 1), key)
+                return ADDED
+            continue
+        i = (i + 1) & mask
+
+
+@inlined
+def fresh_table(size: int, words: int, bits: int) -> int:
+    """A table of empty slots; 0 when there is no memory."""
+    stride = words + 1 if bits else words
+    slots = reallocate(0, 8 * size * stride)
+    if slots == 0:
+        return 0
+    for i in range(size):
+        slot = slots + 8 * i * stride
+        for w in range(words):
+            store64(slot + 8 * w, EMPTY)
+        if bits:
+            store64(slot + 8 * words, 0)
+    return slots
+
+
+@kernel
+def first_table(size: int, words: int) -> int:
+    """The table of a new relation: a few empty blocks."""
+    return fresh_table(size, words, 6)
+
+
+@inlined
+def bits_set(word: int) -> int:
+    word = word - ((word >> 1) & 0x5555555555555555)
+    word = (word & 0x3333333333333333) + ((word >> 2) & 0x3333333333333333)
+    word = (word + (word >> 4)) & 0x0F0F0F0F0F0F0F0F
+    return ((word * 0x0101010101010101) >> 56) & 0xFF
+
+
+@inlined
+def rows_in(relation: int) -> int:
+    """The number of rows in the set, those of the current round included."""
+    used = load64(relation + 8 * USED)
+    if load64(relation + 8 * BLOCK_BITS) == 0:
+        return used
+    words = load64(relation + 8 * WORDS)
+    slots = load64(relation + 8 * SLOTS)
+    rows = 0
+    for i in range(load64(relation + 8 * MASK) + 1):
+        rows += bits_set(load64(slots + 8 * (words + 1) * i + 8 * words))
+    return rows
+
+
+@inlined
+def neighbours(relation: int, rows_now: int) -> float:
+    """How many rows of the set share a block, on average (from a sample where slots are rows)."""
+    if load64(relation + 8 * BLOCK_BITS):
+        return rows_now / max(load64(relation + 8 * USED), 1)
+    count = load64(relation + 8 * COUNT)
+    words = load64(relation + 8 * WORDS)
+    shift = load64(relation + 8 * LAST_SHIFT)
+    rows = load64(relation + 8 * ROWS)
+    if count == 0:
+        return 1.0
+    probe = reallocate(0, 8 * words)
+    found = 0
+    sampled = min(count, 128)
+    for s in range(sampled):
+        row = rows + 8 * words * ((s * count) // sampled)
+        for w in range(words):
+            store64(probe + 8 * w, load64(row + 8 * w))
+        last = load64(row + 8 * (words - 1))
+        base = last & ~(63 << shift)
+        for b in range(64):
+            store64(probe + 8 * (words - 1), base | (b << shift))
+            if contains_many(relation, probe):
+                found += 1
+    release(probe)
+    return found / sampled
+
+
+@inlined
+def move_slot(relation: int, slot: int, words: int, bits: int, shift: int) -> None:
+    """Put a slot of the old table, whole, into the new one of the same kind."""
+    slots = load64(relation + 8 * SLOTS)
+    mask = load64(relation + 8 * MASK)
+    stride = words + 1 if bits else words
+    key = load64(slot + 8 * (words - 1))
+    if words == 1:
+        i = place_one(key, bits, shift) & mask
+    else:
+        i = place_many(slot, key, words, bits, shift) & mask
+    while load64(slots + 8 * stride * i + 8 * (words - 1)) != EMPTY:
+        i = (i + 1) & mask
+    for w in range(stride):
+        store64(slots + 8 * stride * i + 8 * w, load64(slot + 8 * w))
+
+
+@inlined
+def move_rows(relation: int, slot: int, row: int, words: int, shift: int, old_bits: int) -> int:
+    """Put the rows of a slot of the old table into the new one, one by one."""
+    key = load64(slot + 8 * (words - 1))
+    for w in range(words - 1):
+        store64(row + 8 * w, load64(slot + 8 * w))
+    if old_bits == 0:
+        store64(row + 8 * (words - 1), key)
+        return add_many(relation, row)
+    cell = ((key >> shift) & LOW) << 6
+    rest = key & LOW if shift else 0
+    members = load64(slot + 8 * words)
+    for b in range(64):
+        if (members >> b) & 1:
+            store64(row + 8 * (words - 1), rest | ((cell | b) << shift))
+            if add_many(relation, row) == FULL:
+                return FULL
+    return ADDED
+
+
+@kernel
+def grow(relation: int) -> bool:
+    """Make the table larger, choosing blocks or rows anew. False: there is no memory."""
+    words = load64(relation + 8 * WORDS)
+    shift = load64(relation + 8 * LAST_SHIFT)
+    old_bits = load64(relation + 8 * BLOCK_BITS)
+    old_slots = load64(relation + 8 * SLOTS)
+    old_size = load64(relation + 8 * MASK) + 1
+    old_used = load64(relation + 8 * USED)
+    old_stride = 8 * (words + 1 if old_bits else words)
+    rows = rows_in(relation)
+    dense = neighbours(relation, rows)
+    bits = 6 if rows < 1024 or dense > FEW_NEIGHBOURS else 0
+    size = old_size * 2
+    if bits != old_bits:
+        want = rows if bits == 0 else int(rows / dense) + 1
+        size = 16
+        while size * MAX_LOAD_TENTHS < 10 * (want + want // 4):
+            size *= 2
+    row = reallocate(0, 8 * words)
+    while True:
+        slots = fresh_table(size, words, bits)
+        if slots == 0 or row == 0:
+            return False
+        store64(relation + 8 * SLOTS, slots)
+        store64(relation + 8 * MASK, size - 1)
+        store64(relation + 8 * BLOCK_BITS, bits)
+        store64(relation + 8 * USED, 0)
+        store64(relation + 8 * LIMIT, size * MAX_LOAD_TENTHS // 10)
+        fits = True
+        for i in range(old_size):
+            slot = old_slots + i * old_stride
+            if load64(slot + 8 * (words - 1)) == EMPTY:
+                continue
+            if bits == old_bits:
+                move_slot(relation, slot, words, bits, shift)
+            elif move_rows(relation, slot, row, words, shift, old_bits) == FULL:
+                fits = False
+                break
+        if fits:
+            break
+        release(slots)  # the sample promised fuller blocks than there are
+        size *= 2
+    if bits == old_bits:
+        store64(relation + 8 * USED, old_used)
+    release(row)
+    release(old_slots)
+    return True
