@@ -78,6 +78,8 @@ class _Generator:
 
     def relation(self, prefix: str, index: int) -> RandomRelation:
         arity = self.random.choice((1, 2, 2, 2, 3))
+        if prefix != "e" and self.random.random() < 0.05:
+            arity = 0
         types = tuple(self.random.choice((NUMBER, NUMBER, STRING)) for _ in range(arity))
         if prefix != "e" and self.random.random() < 0.15:  # filled by means
             types = (*types[:2], FLOAT)
@@ -96,7 +98,7 @@ class _Generator:
     def facts_of(self, relation: RandomRelation, most: int) -> list[str]:
         count = self.random.randint(0 if self.random.random() < 0.1 else 1, most)
         lines = (f"{relation.name}({', '.join(map(self.constant, relation.types))})." for _ in range(count))
-        return list(dict.fromkeys(lines))
+        return list(dict.fromkeys(lines))  # each line once, in the order made
 
     def constant(self, type: str) -> str:
         if type == NUMBER:
@@ -160,6 +162,8 @@ class _Generator:
                 terms.append("_")
             elif chance < 0.16:
                 terms.append(self.constant(type))
+            elif chance < 0.22 and type == NUMBER and rule.bound[NUMBER]:
+                terms.append(f"{self.random.choice(rule.bound[NUMBER])} {self.random.choice('+-')} 1")
             else:
                 terms.append(self.variable(rule, type))
         rule.literals.append(f"{relation.name}({', '.join(terms)})")
