@@ -6,33 +6,34 @@ import importlib.util
 import shutil
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tidelog.execute import open_executor
 from tidelog.plan.executor import Executor
 
-NO_SPARK = importlib.util.find_spec("pyspark") is None or shutil.which("java") is None
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 @pytest.fixture(scope="session")
-def spark_session() -> Iterator[object]:
-    """One small session for the whole run; skips where there is no Spark."""
-    if NO_SPARK:
-        pytest.skip("needs pyspark and java")
-    from pyspark.sql import SparkSession
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """One small session for the whole run, with its files in a temporary directory."""
+    if importlib.util.find_spec("pyspark") is None:
+        pytest.skip("needs pyspark: pip install 'tidelog[spark]'")
+    if shutil.which("java") is None:
+        pytest.skip("needs Java 17 or later")
+    from tidelog.execute.spark.session import start
 
-    builder = SparkSession.builder.master("local[2]").appName("tidelog tests")
+    # Relations in tests are tiny: planning and compiling would take longer than running.
     settings = {
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "2",
         "spark.default.parallelism": "2",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.shuffle.partitions": "2",
     }
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
+    session = start(tmp_path_factory.mktemp("spark"), "local[2]", settings)
     yield session
     session.stop()
 
@@ -41,7 +42,7 @@ def spark_session() -> Iterator[object]:
 def executor(request: pytest.FixtureRequest) -> Callable[[], Executor]:
     """Opens a new, empty executor; a test that asks for it runs once for each kind."""
     if request.param == "spark":
-        return partial(open_executor, "spark", spark=request.getfixturevalue("spark_session"))
+        return partial(open_executor, "spark", spark=request.getfixturevalue("spark"))
     return partial(open_executor, request.param)
 
 

@@ -12,7 +12,9 @@ import shutil
 import sys
 import tempfile
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from tidelog.syntax.errors import UnsupportedError
@@ -46,22 +48,20 @@ def require_spark() -> None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # about versions of pandas, which we do not use
-            import pyspark.sql
+            import pyspark.sql  # noqa: F401
     except ImportError:
         raise UnsupportedError(
             f"the Spark engine needs PySpark: pip install 'tidelog[spark]', {_INSTEAD}"
         ) from None
     home = os.environ.get("JAVA_HOME")
-    if shutil.which("java", path=f"{home}/bin" if home else None) is None and not _is_remote(pyspark.sql):
+    if (
+        shutil.which("java", path=f"{home}/bin" if home else None) is None
+        and "SPARK_REMOTE" not in os.environ
+    ):
         raise UnsupportedError(
             "the Spark engine needs Java 17 or later: install it and put `java` on the PATH "
             f"or set JAVA_HOME, {_INSTEAD}"
         )
-
-
-def _is_remote(sql: object) -> bool:
-    """Whether Spark runs elsewhere (Spark Connect), so that no Java is needed here."""
-    return "SPARK_REMOTE" in os.environ
 
 
 def acquire() -> SparkSession:
@@ -74,7 +74,7 @@ def acquire() -> SparkSession:
         return active
     if _Own.session is None:
         _Own.directory = Path(tempfile.mkdtemp(prefix="tidelog-spark-"))
-        _Own.session = _start(_Own.directory)
+        _Own.session = start(_Own.directory)
     _Own.users += 1
     return _Own.session
 
@@ -91,23 +91,27 @@ def release(session: SparkSession) -> None:
             shutil.rmtree(_Own.directory, ignore_errors=True)
 
 
-def _start(directory: Path) -> SparkSession:
+def start(
+    directory: Path, master: str = "local[*]", settings: Mapping[str, str] = MappingProxyType({})
+) -> SparkSession:
+    """A new session that is quiet and keeps its files in `directory`."""
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers have the packages that we have
     logging = directory / "log4j2.properties"
     logging.write_text(_LOGGING, encoding="utf-8")
-    cores = os.cpu_count() or 1
-    settings = {
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={logging.as_uri()} -XX:-UsePerfData",
+    java = f"-Dlog4j2.configurationFile={logging.as_uri()} -Djava.io.tmpdir={directory} -XX:-UsePerfData"
+    builder = SparkSession.builder.appName("tidelog").master(master)
+    for name, value in {
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": java,
+        "spark.driver.host": "127.0.0.1",
         "spark.local.dir": str(directory),
-        "spark.sql.artifact.isolation.enabled": "false",
-        "spark.sql.shuffle.partitions": str(cores),
+        "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
         "spark.sql.warehouse.dir": str(directory / "warehouse"),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-    }
-    builder = SparkSession.builder.appName("tidelog").master("local[*]")
-    for name, value in settings.items():
+        **settings,
+    }.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()

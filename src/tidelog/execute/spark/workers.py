@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 from pyspark.sql import Column
-from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
+from pyspark.sql.pandas.functions import arrow_udf
 
 from tidelog.execute.spark.types import spark_type
 from tidelog.program.types import Type
@@ -20,5 +20,5 @@ def in_workers(
     def batch(*values: pa.Array) -> pa.Array:
         return compute(values)
 
-    function = arrow_udf(batch, spark_type(type), ArrowUDFType.SCALAR)
+    function = arrow_udf(batch, spark_type(type))
     return function(*columns)
