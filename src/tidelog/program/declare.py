@@ -1,0 +1,286 @@
+"""The relations of a program: from declarations, directives, facts given, and use.
+
+A program that declares nothing is *untyped*: its relations come into being when
+they are first mentioned, with columns c0, c1, ... whose types are found out. In a
+program with declarations an undeclared name is a mistake.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from tidelog.program.cells import Cell, Origin, broken, fixed
+from tidelog.program.names import SIGNATURES
+from tidelog.program.problems import Problems, did_you_mean
+from tidelog.program.types import Type, parse_type
+from tidelog.syntax import ast
+from tidelog.syntax.errors import Label
+from tidelog.syntax.source import Span
+
+TYPE_NAMES = (
+    *("bool", "bigint", "float", "double", "string", "number", "unsigned", "symbol"),
+    *(f"{sign}{bits}" for sign in "su" for bits in (8, 16, 32, 64, 128)),
+)
+
+
+@dataclass(eq=False)
+class ColumnInfo:
+    """A column: declared ones have a type and a span, others a cell that uses share."""
+
+    name: str
+    type: Type | None
+    cell: Cell
+    span: Span | None = None
+
+
+@dataclass(eq=False)
+class RelationInfo:
+    """A relation; `span` is its declaration, or its first use where there is none."""
+
+    name: str
+    columns: list[ColumnInfo]
+    span: Span | None
+    declared: bool
+    is_input: bool = False
+    is_output: bool = False
+    printsize: bool = False
+    input_options: dict[str, str] = field(default_factory=dict)
+    output_options: dict[str, str] = field(default_factory=dict)
+    has_rule: bool = False
+    has_fact: bool = False
+
+    def cell(self, index: int) -> Cell:
+        """The type of a column for one use. A use that is wrong must not spoil a declared column."""
+        column = self.columns[index]
+        if column.type is None:
+            return column.cell
+        return fixed(column.type, self.origin(index))
+
+    def origin(self, index: int) -> Origin | None:
+        """Where a declared column got its type."""
+        column = self.columns[index]
+        if column.span is None or column.type is None:
+            return column.cell.find().origin
+        return Origin(column.span, f"`{column.name}` is declared {column.type} here")
+
+    def place(self, text: str) -> Label | None:
+        """The declaration, or the first use, with a word on it."""
+        return Label(self.span, text) if self.span is not None else None
+
+
+class Relations:
+    """All relations by name, in order of declaration and then of mention."""
+
+    def __init__(self, problems: Problems) -> None:
+        self.problems = problems
+        self.by_name: dict[str, RelationInfo] = {}
+        self.typed = False
+        self.unknown: dict[str, list[Span]] = {}
+
+    def as_call(self, atom: ast.Atom, dialect: ast.Dialect) -> ast.Call | None:
+        """`contains(x, y)` reads like an atom: it is a condition unless a relation has that name."""
+        signature = SIGNATURES[dialect].get(atom.relation)
+        if signature is None or signature.result != "bool" or atom.relation in self.by_name:
+            return None
+        if any(a.name is not None for a in atom.args):
+            return None
+        return ast.Call(atom.relation, tuple(a.value for a in atom.args), atom.span)
+
+    def mention(self, atom: ast.Atom) -> RelationInfo | None:
+        """The relation of an atom; None when there is none, which is noted for `report_unknown`."""
+        info = self.by_name.get(atom.relation)
+        if info is None and self.typed:
+            self.unknown.setdefault(atom.relation, []).append(atom.name_span)
+        elif info is None:
+            columns = [ColumnInfo(f"c{i}", None, Cell()) for i in range(len(atom.args))]
+            info = RelationInfo(atom.relation, columns, atom.name_span, declared=False)
+            self.by_name[atom.relation] = info
+        return info
+
+    def report_unknown(self) -> None:
+        """One problem for each unknown name, however often it is used."""
+        for name, spans in self.unknown.items():
+            self.problems.add(
+                "TL0101",
+                f"unknown relation `{name}`",
+                spans[0],
+                "not declared",
+                others=[Label(span, "and here") for span in spans[1:3]],
+                notes=[f"used in {len(spans)} places"] if len(spans) > 3 else [],
+                hint=did_you_mean(name, self.by_name)
+                or "declare it: in a program with declarations every relation has one",
+            )
+
+    def settle_roles(self) -> None:
+        """What undeclared relations are for: never derived is an input, derived is an output."""
+        any_output = any(info.is_output or info.printsize for info in self.by_name.values())
+        for info in self.by_name.values():
+            if not info.declared:
+                info.is_input = info.is_input or not (info.has_rule or info.has_fact)
+                info.is_output = info.is_output or (info.has_rule and not any_output)
+
+
+def declare(module: ast.Module, known: Mapping[str, tuple[Type, ...]], problems: Problems) -> Relations:
+    """Collect the relations that declarations, directives and facts given make known."""
+    relations = Relations(problems)
+    for item in module.items:
+        if isinstance(item, ast.RelationDecl):
+            _declare_relation(item, relations, problems)
+    relations.typed = bool(relations.by_name)
+    for name, types in known.items():
+        if name not in relations.by_name:
+            columns = [
+                ColumnInfo(
+                    f"c{i}", None, fixed(t, Origin(None, f"column c{i} of `{name}` is {t} in its facts"))
+                )
+                for i, t in enumerate(types)
+            ]
+            relations.by_name[name] = RelationInfo(name, columns, None, declared=False, is_input=True)
+    if not relations.typed:
+        _mention_all(module, relations)
+    for item in module.items:
+        if isinstance(item, ast.Directive):
+            _apply_directive(item, relations, problems)
+    return relations
+
+
+def _declare_relation(decl: ast.RelationDecl, relations: Relations, problems: Problems) -> None:
+    first = relations.by_name.get(decl.name)
+    if first is not None:
+        problems.add(
+            "TL0106",
+            f"relation `{decl.name}` is declared twice",
+            decl.name_span,
+            "declared again here",
+            others=[first.place("first declared here")],
+        )
+        return
+    columns: list[ColumnInfo] = []
+    seen: dict[str, Span] = {}
+    for column in decl.columns:
+        if column.name in seen:
+            problems.add(
+                "TL0107",
+                f"relation `{decl.name}` has two columns `{column.name}`",
+                column.span,
+                "declared again here",
+                others=[Label(seen[column.name], "first declared here")],
+            )
+        seen.setdefault(column.name, column.span)
+        type = parse_type(column.type)
+        if type is None:
+            problems.add(
+                "TL0108",
+                f"unknown type `{column.type}`",
+                type_span(column.span),
+                hint=did_you_mean(column.type, TYPE_NAMES) or type_hint(column.type),
+            )
+        columns.append(ColumnInfo(column.name, type, broken() if type is None else Cell(), column.span))
+    info = RelationInfo(decl.name, columns, decl.name_span, declared=True)
+    info.is_input, info.is_output = decl.role is ast.Role.INPUT, decl.role is ast.Role.OUTPUT
+    relations.by_name[decl.name] = info
+
+
+def type_hint(name: str) -> str:
+    """What to write instead of a type that is not there."""
+    if name.startswith(("bit<", "signed<")):
+        return "integers have 1 to 128 bits; `bigint` has as many as it needs"
+    return "types are bool, s8 ... s128, u8 ... u128, bit<N>, signed<N>, bigint, float, double and string"
+
+
+def type_span(column: Span) -> Span:
+    """The type's part of a column's span `x: t`."""
+    found = re.search(r":\s*", column.text)
+    return Span(column.source, column.start + found.end(), column.end) if found else column
+
+
+def _mention_all(module: ast.Module, relations: Relations) -> None:
+    """In an untyped program, make every relation before directives look for it."""
+    rules = [item for item in module.items if isinstance(item, ast.Rule)]
+    derived = {head.relation for rule in rules for head in rule.heads}
+    for rule in rules:
+        for head in rule.heads:
+            relations.mention(head)
+        for atom in atoms_of(rule.body):
+            if atom.relation in derived or relations.as_call(atom, module.dialect) is None:
+                relations.mention(atom)
+
+
+def atoms_of(body: tuple[ast.Literal, ...]) -> list[ast.Atom]:
+    """All atoms of a body, those in aggregates too, in order."""
+    found: list[ast.Atom] = []
+    stack: list[object] = list(reversed(body))
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Positive | ast.Negation):
+            found.append(node.atom)
+            stack.extend(reversed([a.value for a in node.atom.args]))
+        else:
+            stack.extend(reversed(children(node)))
+    return found
+
+
+def children(node: object) -> list[object]:
+    """What stands directly in a literal or an expression."""
+    match node:
+        case ast.Condition(expr=expr):
+            return [expr]
+        case ast.Let(value=value):
+            return [value]
+        case ast.GroupBy(value=value, keys=keys):
+            return [*([value] if value is not None else []), *keys]
+        case ast.Positive(atom=atom) | ast.Negation(atom=atom):
+            return [a.value for a in atom.args]
+        case ast.Unary(operand=operand) | ast.Cast(operand=operand):
+            return [operand]
+        case ast.Binary(left=left, right=right):
+            return [left, right]
+        case ast.Call(args=args):
+            return list(args)
+        case ast.Conditional(condition=condition, then=then, otherwise=otherwise):
+            return [condition, then, otherwise]
+        case ast.Aggregate(value=value, body=body):
+            return [*([value] if value is not None else []), *body]
+    return []
+
+
+def direct_names(nodes: Iterable[object]) -> set[str]:
+    """The variables that occur directly in literals or expressions: not those inside aggregates."""
+    found: set[str] = set()
+    stack = list(nodes)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Var | ast.Let | ast.GroupBy):
+            found.add(node.name)
+        if not isinstance(node, ast.Aggregate):
+            stack.extend(children(node))
+    return found
+
+
+def _apply_directive(item: ast.Directive, relations: Relations, problems: Problems) -> None:
+    for name in item.relations:
+        info = relations.by_name.get(name)
+        if info is None:
+            problems.add(
+                "TL0111",
+                f"`.{item.kind}` for the unknown relation `{name}`",
+                word_span(item.span, name),
+                "not declared",
+                hint=did_you_mean(name, relations.by_name),
+            )
+        elif item.kind == "input":
+            info.is_input = True
+            info.input_options.update(item.options)
+        elif item.kind == "output":
+            info.is_output = True
+            info.output_options.update(item.options)
+        else:
+            info.printsize = True
+
+
+def word_span(span: Span, word: str) -> Span:
+    """Where a word stands in a span."""
+    found = re.search(rf"(?<![\w.]){re.escape(word)}(?!\w)", span.text)
+    return Span(span.source, span.start + found.start(), span.start + found.end()) if found else span
