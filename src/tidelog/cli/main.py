@@ -113,6 +113,6 @@ def plan(
 def main() -> None:
     """Run the command line and exit."""
     try:
-        app()
+        app(prog_name="tidelog")
     except KeyboardInterrupt:  # while the command itself was still being loaded
         sys.exit(130)

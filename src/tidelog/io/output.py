@@ -36,6 +36,9 @@ def text_lines(relation: Relation, table: pa.Table, options: Options) -> Iterato
 
     from tidelog.io.sort import sorted_table
 
+    def large(text: str) -> pa.Scalar:
+        return pa.scalar(text, pa.large_string())
+
     delimiter = options.delimiter or "\t"
     if options.headers:
         yield delimiter.join(c.name for c in relation.columns).encode() + b"\n"
@@ -47,17 +50,19 @@ def text_lines(relation: Relation, table: pa.Table, options: Options) -> Iterato
         if options.rfc4180:
             fields = [_quoted(column, delimiter) for column in fields]
         # The text of all lines, one after the other, is the data buffer of this array.
-        fields[-1] = pc.binary_join_element_wise(fields[-1], "\n", "")
-        lines = pc.binary_join_element_wise(*fields, delimiter)
+        fields[-1] = pc.binary_join_element_wise(fields[-1], large("\n"), large(""))
+        lines = pc.binary_join_element_wise(*fields, large(delimiter))
         yield lines.buffers()[2].to_pybytes()
 
 
 def _quoted(column: pa.Array, delimiter: str) -> pa.Array:
+    import pyarrow as pa
     import pyarrow.compute as pc
 
+    quote, nothing = (pa.scalar(text, pa.large_string()) for text in ('"', ""))
     doubled = pc.replace_substring(column, '"', '""')
     needed = pc.match_substring_regex(column, f'["\\r\\n]|{re.escape(delimiter)}')
-    return pc.if_else(needed, pc.binary_join_element_wise('"', doubled, '"', ""), column)
+    return pc.if_else(needed, pc.binary_join_element_wise(quote, doubled, quote, nothing), column)
 
 
 def ambiguous_columns(relation: Relation, table: pa.Table) -> list[str]:
