@@ -7,6 +7,7 @@ stage can point at the text that caused a problem.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,7 +23,7 @@ class Source:
     @cached_property
     def line_starts(self) -> list[int]:
         """The offset at which each line begins."""
-        return [0, *(i + 1 for i, c in enumerate(self.text) if c == "\n")]
+        return [0, *(match.end() for match in re.finditer("\n", self.text))]
 
     def position(self, offset: int) -> tuple[int, int]:
         """Line and column of an offset, both counted from 1."""

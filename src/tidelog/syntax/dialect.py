@@ -1,0 +1,73 @@
+"""Which style a program is written in, and what it calls the types.
+
+A quick look over the text, before it is parsed: `^` and `float` mean different
+things in the two styles, so the style has to be known first.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tidelog.syntax.ast import Dialect
+from tidelog.syntax.errors import Diagnostic, Label
+from tidelog.syntax.source import Source, Span
+
+# Every alternative begins with a plain character, which makes the search fast.
+_SIGN = re.compile(
+    r'"(?:[^"\\\n]++|\\[^\n])*+"?'
+    r"|//[^\n]*+"
+    r"|/\*(?:[\s\S]*?\*/|[\s\S]*)"
+    r"|\.(?:decl|input|output|printsize|type|comp|init|include|functor|pragma)(?![\w?])(?!\s*=)"
+    r"|r(?<![\w?]r)elation(?=\s+[^\W\d])"
+    r"|==|n(?<![\w?]n)ot(?![\w?])|v(?<![\w?]v)ar(?=\s)"
+)
+
+
+def recognise(source: Source) -> tuple[Dialect, list[Diagnostic]]:
+    """The style of the declarations; a problem where both styles are used."""
+    first: dict[str, Span] = {}  # the first sign of each kind: '.', 'r', or something milder
+    for match in _SIGN.finditer(source.text):
+        letter = match[0][0]
+        if letter not in "\"/" and letter not in first:
+            first[letter] = Span(source, match.start(), match.end())
+            if "." in first and "r" in first:
+                break
+    souffle, ddlog = first.get("."), first.get("r")
+    if souffle is not None and ddlog is not None:
+        earlier, later = sorted((souffle, ddlog), key=lambda span: span.start)
+        problem = Diagnostic(
+            "TL0002",
+            "declarations of both styles in one program",
+            later,
+            "here the other style begins",
+            (Label(earlier, "the program began in this style"),),
+            hint="write all declarations either as '.decl r(x: number)' or as 'relation R(x: s64)'",
+        )
+        return (Dialect.SOUFFLE if earlier is souffle else Dialect.DDLOG), [problem]
+    if souffle is not None:
+        return Dialect.SOUFFLE, []
+    return (Dialect.DDLOG if first else Dialect.SOUFFLE), []
+
+
+_SOUFFLE_NAMES = {"number": "s64", "unsigned": "u64", "symbol": "string", "float": "double"}
+_COMMON_NAMES = {name: _SOUFFLE_NAMES[name] for name in ("number", "unsigned", "symbol")}
+_SIZED = re.compile(r"(bit|signed)\s*<\s*([0-9]{1,9})\s*>\Z")
+
+
+def canonical_type(word: str, dialect: Dialect) -> str:
+    """The canonical name of a type: `number` is `s64`, `bit<32>` is `u32`. Unknown names stay."""
+    if match := _SIZED.match(word):
+        bits = int(match[2])
+        if bits in (8, 16, 32, 64, 128):
+            return f"{'s' if match[1] == 'signed' else 'u'}{bits}"
+        return f"{match[1]}<{bits}>"
+    return (_SOUFFLE_NAMES if dialect is Dialect.SOUFFLE else _COMMON_NAMES).get(word, word)
+
+
+def written_type(name: str, dialect: Dialect) -> str:
+    """A canonical type name as the dialect's users write it."""
+    if dialect is Dialect.SOUFFLE:
+        for written, canonical in _SOUFFLE_NAMES.items():
+            if canonical == name:
+                return written
+    return name
