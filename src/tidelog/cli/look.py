@@ -42,7 +42,10 @@ def plan_program(path: Path, facts: Path | None) -> str:
     program = check(module)
     if facts is None:
         return print_strata(program, stratify(program)).rstrip()
+    from tidelog.cli.startup import keep_pandas_out
     from tidelog.io.facts import find_facts, read_facts
+
+    keep_pandas_out()
 
     inputs = [r for r in program.relations.values() if r.is_input]
     paths = find_facts(inputs, facts)

@@ -7,6 +7,7 @@ from pathlib import Path
 from time import perf_counter
 
 from tidelog.cli.progress import progress
+from tidelog.cli.startup import keep_pandas_out
 from tidelog.cli.summary import Times, print_summary
 from tidelog.io.output import ambiguous_columns, check_outputs, output_path, print_relation, write_files
 from tidelog.session.database import Database
@@ -14,6 +15,8 @@ from tidelog.session.database import Database
 
 def run_program(program: Path, facts: Path, output: Path, *, threads: int, engine: str, quiet: bool) -> None:
     """Run a program; `output` may be `-` for the terminal."""
+    if engine != "spark":
+        keep_pandas_out()
     to_terminal = str(output) == "-"
     with progress(quiet=quiet) as watch:
         started = perf_counter()
