@@ -11,7 +11,7 @@ from __future__ import annotations
 from tidelog.plan.algebra import AntiJoin, Extend, Join, Node, Project, RulePlan, Scan, Select, Unit
 from tidelog.plan.executor import RuleForm, Version
 from tidelog.plan.order import Statistics, order_body
-from tidelog.plan.terms import fixed_value, substitute, substitute_term
+from tidelog.plan.terms import definitions, fixed_value, substitute, substitute_term
 from tidelog.program.model import Apply, Atom, Bind, Const, Filter, Negative, Positive, Var
 from tidelog.program.types import BOOL
 
@@ -39,9 +39,16 @@ def plan_form(form: RuleForm, statistics: Statistics) -> RulePlan:
             case Negative(atom):
                 node = AntiJoin(node, scan(atom, form.reads[position]))
             case Filter(condition):
-                node = Select(node, substitute(condition, values))
+                unbound = [
+                    d for d in definitions(literal) if d[0].name not in bound and d[0].name not in values
+                ]
+                if unbound:
+                    node = Extend(node, unbound[0][0], substitute(unbound[0][1], values))
+                    bound.add(unbound[0][0].name)
+                else:
+                    node = Select(node, substitute(condition, values))
             case Bind(var, expr) if var.name in bound or var.name in values:
-                # A delta atom read first has bound the variable already: compare.
+                # An atom read before has bound the variable already: compare.
                 node = Select(node, Apply("eq", (substitute(var, values), substitute(expr, values)), BOOL))
             case Bind(var, expr):
                 node = Extend(node, var, substitute(expr, values))

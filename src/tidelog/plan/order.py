@@ -7,24 +7,25 @@ shares no variable with what is bound (a cartesian product) comes last. Where
 there is no DELTA, every atom is tried as the first one and the order with the
 fewest expected tuples along the way wins.
 
-Every other literal comes as soon as its variables are bound, with one exception.
-An expression that can fail comes as late as possible, so that the rest of the
-body guards it: `z = x / y, y != 0` never divides by zero, in either order. Such
-literals wait for all others that do not depend on them, and are taken in source
-order. If an atom needs the result (`p(x), q(x + 1, s), r(s)`), the expression
-waits only for the atoms connected with its variables, here `p`, because waiting
-for `r` would mean the product of `p` and `r`. Which literals come before a
-failing one depends on the rule form alone, never on the statistics.
+Every other literal comes as soon as its variables are bound; `x == e` computes `x`
+where `e` is bound before it, so that atoms are joined on the value. There is one
+exception. An expression that can fail comes as late as possible, so that the rest
+of the body guards it: `z = x / y, y != 0` never divides by zero, in either order.
+Such literals wait for all others that do not depend on them, and are taken in
+source order. Only where waiting would mean a product, as in
+`p(x), q(x + 1, s), r(s)`, an atom (here `q`) waits for the expression instead, and
+the expression for the atoms connected with its variables (here `p`). Which literals
+come before a failing one depends on the rule form alone, never on the statistics.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Protocol
 
 from tidelog.plan.executor import RuleForm, Version
-from tidelog.plan.terms import atom_vars, fixed_value, needs
+from tidelog.plan.terms import atom_vars, definitions, expr_vars, fixed_value, needs
 from tidelog.program.functions import can_fail
 from tidelog.program.model import Atom, Bind, Const, Filter, Literal, Positive, Var
 from tidelog.syntax.errors import InternalError
@@ -83,15 +84,16 @@ class _Body:
         self.deferred = self._deferred()
 
     def _computed(self) -> dict[str, int]:
-        """Variables that a Bind computes for the atoms that hold them, with the Bind's position.
+        """Variables that atoms wait for, with the position of the literal that computes each.
 
-        Where the DELTA atom holds such a variable and is also joined with what the
-        Bind needs, it is still read first, and the Bind then only checks (see
-        `lower`). Not so for floats: a join takes them as they are stored, `==`
-        compares them as numbers.
+        These are the variables of Binds, and those of failing equations without which
+        an atom would be a product. A DELTA atom that is joined with what a Bind needs
+        is still read first, and the Bind then only checks (see `lower`).
         """
-        binds = {b.var.name: i for i in self.others if isinstance(b := self.literals[i], Bind)}
-        computed = {name: i for name, i in binds.items() if name not in self.fixed}
+        computed: dict[str, int] = {}
+        for i in self.others:
+            if isinstance(literal := self.literals[i], Bind) and literal.var.name not in self.fixed:
+                computed[literal.var.name] = i
         for delta in (i for i in self.atoms if self.form.reads[i] is Version.DELTA):
             reached = self._reached(self.vars[delta] - computed.keys(), computed.keys())
             for term in _atom(self.literals[delta]).terms:
@@ -99,7 +101,49 @@ class _Body:
                     inputs = needs(self.literals[computed[term.name]])
                     if inputs & reached:
                         del computed[term.name]
+        for i, name, inputs in self._equations(computed):
+            others = computed.keys() | self.fixed | {name}
+            reached = self._reached(inputs - others, others) - others
+            holders = [self.vars[a] for a in self.atoms if name in self.vars[a]]
+            if name not in computed and not any(names & reached for names in holders):
+                attempt = {**computed, name: i}
+                if self._completes(attempt):
+                    computed = attempt
         return computed
+
+    def _equations(self, computed: Mapping[str, int]) -> list[tuple[int, str, frozenset[str]]]:
+        """Failing filters `x == e` with `x` in an atom: position, `x`, variables of `e`."""
+        in_atoms = frozenset(name for names in self.vars.values() for name in names) - self.fixed
+        return [
+            (i, var.name, frozenset(expr_vars(expr)))
+            for i in self.others
+            if i in self.failing and isinstance(self.literals[i], Filter)
+            for var, expr in definitions(self.literals[i])
+            if var.name in in_atoms and var.name not in computed
+        ]
+
+    def _completes(self, computed: Mapping[str, int]) -> bool:
+        """Whether no literal waits forever when atoms wait for these variables."""
+        bound, waiting = set(self.fixed), [*self.atoms, *self.others]
+        while ready := [i for i in waiting if self.inputs(i, computed) <= bound]:
+            for i in ready:
+                waiting.remove(i)
+                bound |= self.vars.get(i, frozenset())
+                bound |= {name for name, position in computed.items() if position == i}
+                if isinstance(literal := self.literals[i], Bind):
+                    bound.add(literal.var.name)
+        return not waiting
+
+    def inputs(self, position: int, computed: Mapping[str, int] | None = None) -> frozenset[str]:
+        """The variables that a literal waits for."""
+        known = self.computed if computed is None else computed
+        if position in self.vars:
+            return self.vars[position] & known.keys()
+        literal = self.literals[position]
+        for var, expr in definitions(literal):
+            if known.get(var.name) == position:
+                return frozenset(expr_vars(expr))
+        return needs(literal)
 
     def _reached(self, names: Set[str], without: Set[str]) -> set[str]:
         """The variables connected with `names` by atoms, not counting those in `without`."""
@@ -115,19 +159,19 @@ class _Body:
             position = self.computed.get(pending.pop())
             if position is not None and position not in found:
                 found.add(position)
-                pending += needs(self.literals[position])
+                pending += self.inputs(position)
         return found
 
     def _feeding(self) -> frozenset[int]:
-        """The failing Binds whose result some atom needs, directly or not."""
+        """The failing literals whose result some atom needs, directly or not."""
         return frozenset(i for a in self.atoms for i in self._needed_binds(self.vars[a]) if i in self.failing)
 
     def _deferred(self) -> frozenset[int]:
-        """Atoms that no feeding Bind has to wait for: not connected with its variables."""
+        """Atoms that no feeding literal has to wait for: not connected with its variables."""
         if not self.feeding:
             return frozenset()
-        reached = {name for i in self.feeding for name in needs(self.literals[i])}
-        reached |= {n for i in self._needed_binds(reached) for n in needs(self.literals[i])}
+        reached = {name for i in self.feeding for name in self.inputs(i)}
+        reached |= {n for i in self._needed_binds(reached) for n in self.inputs(i)}
         reached = self._reached(reached - self.fixed, self.computed.keys() | self.fixed)
         free = [a for a in self.atoms if not self._needed_binds(self.vars[a]) & self.failing]
         return frozenset(a for a in free if not self.vars[a] & reached)
@@ -149,16 +193,17 @@ def _greedy(body: _Body, sizes: Statistics, start: int | None) -> tuple[float, t
     def take(position: int) -> None:
         waiting.remove(position)
         order.append(position)
-        literal = body.literals[position]
-        if isinstance(literal, Positive):
-            bound.update(body.vars[position])
-        elif isinstance(literal, Bind):
-            bound.add(literal.var.name)
+        bound.update(body.vars.get(position, ()))
+        for var, expr in definitions(body.literals[position]):
+            if bound.issuperset(expr_vars(expr)):
+                bound.add(var.name)
 
     def ready(position: int) -> bool:
-        if position in body.vars:
-            return all(name in bound for name in body.vars[position] if name in body.computed)
-        return needs(body.literals[position]) <= bound
+        return body.inputs(position) <= bound
+
+    def computes(position: int) -> bool:
+        """Whether a literal has what it needs to compute a variable that nothing has bound."""
+        return any(bound.issuperset(expr_vars(expr)) for _, expr in definitions(body.literals[position]))
 
     def take_atom(position: int) -> None:
         nonlocal rows, cost
@@ -167,7 +212,9 @@ def _greedy(body: _Body, sizes: Statistics, start: int | None) -> tuple[float, t
         take(position)
 
     def take_cheap() -> None:
-        while cheap := [i for i in waiting if i in body.others and i not in body.failing and ready(i)]:
+        while cheap := [
+            i for i in waiting if i in body.others and i not in body.failing and (ready(i) or computes(i))
+        ]:
             take(cheap[0])
 
     if start is not None:

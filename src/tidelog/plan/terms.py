@@ -49,6 +49,27 @@ def fixed_value(literal: Literal) -> tuple[Var, Const] | None:
             return None
 
 
+def definitions(literal: Literal) -> tuple[tuple[Var, Expr], ...]:
+    """The variables that a literal can compute, each with its expression.
+
+    `x == e` computes `x` where nothing has bound it yet, and compares where something
+    has. Not so for floats: a join takes them as they are stored, `==` compares them
+    as numbers.
+    """
+    match literal:
+        case Bind(var, expr):
+            return ((var, expr),)
+        case Filter(Apply("eq", (left, right))):
+            sides = ((left, right), (right, left))
+            return tuple(
+                (var, expr)
+                for var, expr in sides
+                if isinstance(var, Var) and var.type.kind != "float" and var.name not in expr_vars(expr)
+            )
+        case _:
+            return ()
+
+
 def substitute(expr: Expr, values: Mapping[str, Const]) -> Expr:
     """The expression with the variables of `values` replaced by constants."""
     if isinstance(expr, Var):

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from tidelog.execute.substitution.relation import Row, Stored, StoredRelation, restore, store
 from tidelog.plan.executor import RuleForm, Version
 from tidelog.plan.order import order_body
-from tidelog.plan.terms import expr_vars, fixed_value
+from tidelog.plan.terms import definitions, expr_vars, fixed_value
 from tidelog.program.functions import FunctionFailure, evaluate
 from tidelog.program.model import Atom, Bind, Const, Expr, Filter, Negative, Positive, Rule, Value, Var
 from tidelog.syntax.errors import EvaluationError
@@ -58,10 +58,10 @@ def infer(form: RuleForm, relations: Mapping[str, StoredRelation]) -> Callable[[
             case Negative(atom):
                 steps.append(_refuse(atom, relations[atom.relation]))
             case Filter(condition) as literal:
-                fixed = fixed_value(literal)
-                if fixed is not None and fixed[0].name not in known:  # `x == 1` before any atom binds x
-                    steps.append(_extend(fixed[0].name, fixed[1], rule, hidden))
-                    known.add(fixed[0].name)
+                fresh = [d for d in definitions(literal) if d[0].name not in known]
+                if fresh:  # `x == e` before any atom has bound x
+                    steps.append(_extend(fresh[0][0].name, fresh[0][1], rule, hidden))
+                    known.add(fresh[0][0].name)
                 else:
                     steps.append(_keep(condition, rule, hidden))
             case Bind(var, expr):
