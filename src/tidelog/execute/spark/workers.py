@@ -20,5 +20,6 @@ def in_workers(
     def batch(*values: pa.Array) -> pa.Array:
         return compute(values)
 
-    function = arrow_udf(batch, spark_type(type))
+    # PySpark's own types ask for a third argument, which at run time it asks to leave out.
+    function: Callable[..., Column] = arrow_udf(batch, spark_type(type))  # type: ignore[call-overload]
     return function(*columns)
