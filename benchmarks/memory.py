@@ -46,6 +46,7 @@ def pairs(distribution: str, tuples: int) -> pa.Table:
 
 
 def measure(distribution: str, tuples: int) -> dict[str, object]:
+    import ctypes
     import gc
 
     import pyarrow as pa
@@ -57,8 +58,10 @@ def measure(distribution: str, tuples: int) -> dict[str, object]:
     from tidelog.syntax.parser import parse
 
     def settle() -> float:
+        """Resident MB, once what is free has been given back to the system."""
         gc.collect()
         pa.default_memory_pool().release_unused()
+        ctypes.CDLL(None).malloc_trim(0)
         return memory("VmRSS")
 
     program = check(parse(PROGRAM))
