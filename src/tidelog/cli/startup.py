@@ -15,16 +15,10 @@ class _NoPandas(MetaPathFinder):
 
 
 def keep_pandas_out() -> None:
-    """Let Arrow believe, in this process, that there is no pandas.
+    """Let this process believe that there is no pandas.
 
-    The first time Arrow makes an array it looks for pandas, and loading that takes longer
-    than a small program runs. No command needs it; only Spark may, so not with Spark.
+    Arrow loads it, where it is installed, the first time it makes an array or turns one
+    into NumPy's, and that takes longer than a small program runs. No command needs it;
+    only Spark may, so not with Spark.
     """
-    import pyarrow as pa
-
-    finder = _NoPandas()
-    sys.meta_path.insert(0, finder)
-    try:
-        pa.array([], pa.int64())
-    finally:
-        sys.meta_path.remove(finder)
+    sys.meta_path.insert(0, _NoPandas())
