@@ -21,13 +21,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+WORTH_SHARING = 4096  # below this, handing out work costs more than it saves
+
+
 class LocalExecutor:
     """Holds relations as packed rows and runs tasks with compiled kernels."""
 
     name = "local"
 
-    def __init__(self, threads: int = 1) -> None:
-        self.threads = max(1, threads)
+    def __init__(self, threads: int = 1, share_from: int = WORTH_SHARING) -> None:
+        """`share_from` is the number of rows from which a form's work is shared among threads."""
+        self.threads, self.share_from = max(1, threads), share_from
         self.codes = Codes()
         self.relations: dict[str, StoredRelation] = {}
         self._pool = ThreadPoolExecutor(self.threads - 1) if self.threads > 1 else None
@@ -63,7 +67,7 @@ class LocalExecutor:
                 return TaskReport(1, new, {rule.id: self.size(rule.source)}, time.perf_counter() - started)
 
     def _run(self, forms: Sequence[RuleForm], derived: Sequence[str]) -> Run:
-        return Run(forms, derived, self.relations, self.codes, self._pool, self.threads)
+        return Run(forms, derived, self.relations, self.codes, self._pool, self.threads, self.share_from)
 
     def size(self, relation: str) -> int:
         """The number of tuples."""

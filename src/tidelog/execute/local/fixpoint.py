@@ -28,7 +28,6 @@ from tidelog.plan.lower import plan_form
 from tidelog.syntax.errors import InternalError
 
 BUDGET = 1 << 18  # driver rows between two reports of progress
-WORTH_SHARING = 4096  # driver rows
 REPLAN_GROWTH = 4  # new join orders when a relation is this many times as large
 REPLAN_ROWS = 1000
 
@@ -69,12 +68,13 @@ class Run:
         codes: Codes,
         pool: ThreadPoolExecutor | None,
         threads: int,
+        share_from: int,
     ) -> None:
         self.forms, self.relations, self.codes = tuple(forms), relations, codes
         self.changing = frozenset(derived)
         self.derived = [relations[name] for name in derived]
         self.addresses: Words = np.array([r.address for r in self.derived], np.int64)
-        self.pool, self.threads = pool, threads
+        self.pool, self.threads, self.share_from = pool, threads, share_from
         self.run: Words = np.zeros(at.RUN_WORDS, np.int64)
         self.run[at.RUN_ROW] = -1
         self.workers = [new_worker(len(self.forms)) for _ in range(threads)]
@@ -131,7 +131,7 @@ class Run:
         return self._report(started)
 
     def _rounds_in_kernel(self, watch: Watch) -> None:
-        large = WORTH_SHARING if self.threads > 1 else 1 << 62
+        large = self.share_from if self.threads > 1 else 1 << 62
         if any(len(r) >= large for r in self.derived) and not self._shared_round():
             return
         while True:
@@ -172,7 +172,7 @@ class Run:
         if new < 0:
             self._no_memory() if new == -1 else self._too_many()
         self.run[at.RUN_TASK] = 0
-        everyone = self.threads if new >= WORTH_SHARING else 1
+        everyone = self.threads if new >= self.share_from else 1
         done = self._everyone(
             everyone, lambda _: bool(rounds.share_indexes(self.addresses, self.run.ctypes.data))
         )
@@ -182,7 +182,7 @@ class Run:
 
     def _form(self, number: int, start: int) -> None:
         low, high = rounds.driver_range(self.code, start)
-        if self.threads == 1 or high - low < WORTH_SHARING:
+        if self.threads == 1 or high - low < self.share_from:
             w = self.workers[0]
             state, _ = join.run_form(
                 self.code, start, w.regs, w.stack, w.scratch, low, high, 0, True,

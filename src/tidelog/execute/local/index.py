@@ -57,7 +57,7 @@ def place_key(key: int) -> int:
     return (scramble(key >> 2) & ~NEAR) | (key & NEAR)
 
 
-@inlined
+@kernel
 def find_one(index: int, key: int) -> int:
     """The slot of a one-column key, or the empty slot where it would be."""
     slots = load64(index + 8 * INDEX_SLOTS)
@@ -71,7 +71,7 @@ def find_one(index: int, key: int) -> int:
         i = (i + 1) & mask
 
 
-@inlined
+@kernel
 def find_many(index: int, key: int, words: int) -> int:
     """The slot of the key of `words` words at an address, or the empty slot where it would be."""
     slots = load64(index + 8 * INDEX_SLOTS)
@@ -95,7 +95,7 @@ def find_many(index: int, key: int, words: int) -> int:
         i = (i + 1) & mask
 
 
-@inlined
+@kernel
 def bucket(index: int, slot: int, entries: int) -> int:
     """The address of a slot's entries."""
     entry_words = load64(index + 8 * ENTRY_WORDS)
@@ -104,7 +104,7 @@ def bucket(index: int, slot: int, entries: int) -> int:
     return load64(index + 8 * POOL) + 8 * entry_words * load64(slot + 8)
 
 
-@inlined
+@kernel
 def before(entries: int, count: int, stride: int, row: int) -> int:
     """How many of a bucket's entries are of rows before `row`."""
     if count == 0 or load32(entries + stride * (count - 1)) < row:
@@ -119,7 +119,7 @@ def before(entries: int, count: int, stride: int, row: int) -> int:
     return low
 
 
-@inlined
+@kernel
 def take_bucket(index: int, size_class: int) -> int:
     """A free bucket of 2^size_class entries: its place in the pool, or -1 without memory."""
     head = load64(index + 8 * (FREE + size_class))
@@ -141,7 +141,7 @@ def take_bucket(index: int, size_class: int) -> int:
     return used
 
 
-@inlined
+@kernel
 def free_bucket(index: int, size_class: int, position: int) -> None:
     pool = load64(index + 8 * POOL)
     entry_bytes = 8 * load64(index + 8 * ENTRY_WORDS)
@@ -149,7 +149,7 @@ def free_bucket(index: int, size_class: int, position: int) -> None:
     store64(index + 8 * (FREE + size_class), position + 1)
 
 
-@inlined
+@kernel
 def class_of(entries: int) -> int:
     """log2 of a power of two."""
     k = 0
@@ -158,7 +158,7 @@ def class_of(entries: int) -> int:
     return k
 
 
-@inlined
+@kernel
 def room_for_one_more(index: int, slot: int, entries: int) -> int:
     """The address for one more entry behind a key's `entries`; 0 without memory."""
     entry_bytes = 8 * load64(index + 8 * ENTRY_WORDS)
@@ -180,7 +180,7 @@ def room_for_one_more(index: int, slot: int, entries: int) -> int:
     return target + entry_bytes * entries
 
 
-@inlined
+@kernel
 def grow_slots(index: int) -> bool:
     old = load64(index + 8 * INDEX_SLOTS)
     old_size = load64(index + 8 * INDEX_MASK) + 1

@@ -97,6 +97,7 @@ from tidelog.execute.local.tupleset import (
     FULL,
     LOW,
     MAX_LOAD_TENTHS,
+    PRESENT,
     add_many,
     add_one,
     contains_many,
@@ -112,7 +113,7 @@ SCRATCH_BYTES = 2 * KEY_BYTES
 MAX_ARITY = KEY_BYTES // 4
 
 
-@inlined
+@kernel
 def integer(cell: int, wide: int) -> int:
     """The 64-bit integer that a cell stands for (see `codes`)."""
     if cell >> 31:
@@ -120,7 +121,7 @@ def integer(cell: int, wide: int) -> int:
     return (cell << 33) >> 33
 
 
-@inlined
+@kernel
 def gather(code: Words, registers: int, count: int, regs: Words, target: int) -> None:
     """Put the cells of a list of registers one behind the other at an address."""
     store64(target + 8 * ((count - 1) >> 1), 0)  # an odd last cell leaves the upper half zero
@@ -128,7 +129,7 @@ def gather(code: Words, registers: int, count: int, regs: Words, target: int) ->
         store32(target + 4 * k, regs[code[registers + k]])
 
 
-@inlined
+@kernel
 def find_slot(code: Words, index: int, registers: int, regs: Words, scratch: int) -> int:
     count = load64(index + 8 * KEY_COUNT)
     if count == 1:
@@ -137,18 +138,18 @@ def find_slot(code: Words, index: int, registers: int, regs: Words, scratch: int
     return find_many(index, scratch, load64(index + 8 * SLOT_WORDS) - 2)
 
 
-@inlined
+@kernel
 def holds(code: Words, check: int, regs: Words, scratch: int, wide: int) -> bool:
     """Whether a check passes for what the registers hold."""
     kind = code[check + CHECK_KIND]
     if kind <= NOT_MEMBER:
         relation = code[check + CHECK_TARGET]
         gather(code, code[check + CHECK_CELLS], max(1, load64(relation + 8 * ARITY)), regs, scratch)
-        return contains_many(relation, scratch) == (kind == MEMBER)
+        return kind == MEMBER if contains_many(relation, scratch) else kind == NOT_MEMBER
     if kind <= NOT_EXISTS:
         index = code[check + CHECK_TARGET]
         slot = find_slot(code, index, code[check + CHECK_CELLS], regs, scratch)
-        return (load64(slot) != 0) == (kind == EXISTS)
+        return kind == EXISTS if load64(slot) else kind == NOT_EXISTS
     left: int = regs[code[check + CHECK_LEFT]]
     right: int = regs[code[check + CHECK_RIGHT]]
     if kind == SAME:
@@ -160,7 +161,7 @@ def holds(code: Words, check: int, regs: Words, scratch: int, wide: int) -> bool
     return integer(left, wide) <= integer(right, wide)
 
 
-@inlined
+@kernel
 def take(code: Words, step: int, place: int, regs: Words, scratch: int, wide: int) -> bool:
     """Load a match into the registers; False if a test or a check fails."""
     base = place
@@ -184,17 +185,17 @@ def take(code: Words, step: int, place: int, regs: Words, scratch: int, wide: in
     return True
 
 
-@inlined
+@kernel
 def first_row(relation: int, version: int) -> int:
     return load64(relation + 8 * DELTA_LO) if version == DELTA else 0
 
 
-@inlined
+@kernel
 def end_row(relation: int, version: int) -> int:
     return load64(relation + 8 * (DELTA_LO if version == OLD else DELTA_HI))
 
 
-@inlined
+@kernel
 def open_step(code: Words, step: int, regs: Words, scratch: int, stack: Words, level: int) -> None:
     """Find the matches of a step: stack gets their address, number and distance."""
     version = code[step + VERSION]
@@ -224,7 +225,7 @@ def open_step(code: Words, step: int, regs: Words, scratch: int, stack: Words, l
     stack[3 * level + 2] = stride
 
 
-@inlined
+@kernel
 def keep(head: int, out: int, row: int, words: int) -> bool:
     """Append a new row to a worker's output. False: no memory."""
     count = load64(out + 8 * OUT_COUNT)
@@ -242,7 +243,7 @@ def keep(head: int, out: int, row: int, words: int) -> bool:
     return True
 
 
-@inlined
+@kernel
 def insert(head: int, out: int, row: int, words: int, alone: bool) -> int:
     """Insert a head's row if it is new. A lone worker grows the table itself."""
     result = add_many(head, row)
@@ -258,37 +259,67 @@ def insert(head: int, out: int, row: int, words: int, alone: bool) -> int:
 
 
 @inlined
+def tight_loop(
+    head: int,
+    out: int,
+    row: int,
+    place: int,
+    count: int,
+    stride: int,
+    shift: int,
+    bits: int,
+    last: int,
+    done: int,
+) -> int:
+    """Insert heads of one word from match number `done` on; the number of the match it stopped at.
+
+    `bits` and `last` are constants where it is called, so that the compiler can fold them.
+    """
+    rest = load64(row) & ~(LOW << shift)
+    slots = load64(head + 8 * SLOTS)
+    mask = load64(head + 8 * MASK)
+    place += stride * done
+    for number in range(done, count):
+        word = rest | (load32(place) << shift)
+        place += stride
+        result = add_one(head, slots, mask, bits, last, word)
+        if result != PRESENT:
+            store64(row, word)
+            if result == FULL:
+                return number
+            if not keep(head, out, row, 1):
+                return -1
+    return count
+
+
+@kernel
 def tight_one_word(
     head: int, out: int, row: int, place: int, count: int, stride: int, shift: int, alone: bool
 ) -> int:
     """Insert `count` heads of one word; each match gives the cell at `shift`."""
-    rest = load64(row) & ~(LOW << shift)
-    slots = load64(head + 8 * SLOTS)
-    mask = load64(head + 8 * MASK)
-    bits = load64(head + 8 * BLOCK_BITS)
-    last = load64(head + 8 * LAST_SHIFT)
-    for _ in range(count):
-        word = rest | (load32(place) << shift)
-        place += stride
-        result = add_one(head, slots, mask, bits, last, word)
-        if result == ADDED:
-            store64(row, word)
-            if not keep(head, out, row, 1):
-                return NO_MEMORY
-        elif result == FULL:
-            if not alone:
-                return MUST_GROW
-            store64(row, word)
-            state = insert(head, out, row, 1, True)
-            if state != COMPLETE:
-                return state
-            slots = load64(head + 8 * SLOTS)
-            mask = load64(head + 8 * MASK)
-            bits = load64(head + 8 * BLOCK_BITS)
-    return COMPLETE
+    done = 0
+    while True:
+        bits = load64(head + 8 * BLOCK_BITS)
+        last = load64(head + 8 * LAST_SHIFT)
+        if bits == 0:
+            done = tight_loop(head, out, row, place, count, stride, shift, 0, last, done)
+        elif last == 0:
+            done = tight_loop(head, out, row, place, count, stride, shift, 6, 0, done)
+        elif shift == 0:
+            done = tight_loop(head, out, row, place, count, stride, 0, 6, 32, done)
+        else:
+            done = tight_loop(head, out, row, place, count, stride, 32, 6, 32, done)
+        if done == count:
+            return COMPLETE
+        if done < 0:
+            return NO_MEMORY
+        if not alone:
+            return MUST_GROW
+        if not grow(head):
+            return NO_MEMORY
 
 
-@inlined
+@kernel
 def tight_two_words(
     head: int, out: int, row: int, at: int, place: int, count: int, stride: int, shift: int, alone: bool
 ) -> int:

@@ -31,12 +31,13 @@ _F = TypeVar("_F", bound=Callable[..., object])
 
 def kernel(function: _F) -> _F:
     """Compile once, cache on disk, run without the interpreter lock."""
-    compiled = numba.njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")(function)
-    return cast(_F, compiled)
+    return cast(_F, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
 
 
-# A helper of kernels, small enough that the compiler puts it in place.
-inlined = kernel
+def inlined(function: _F) -> _F:
+    """A part of kernels that is always compiled in place, so that constant arguments fold."""
+    return cast(_F, numba.njit(cache=True, nogil=True, error_model="numpy", forceinline=True)(function))
+
 
 # --- instructions ------------------------------------------------------------
 

@@ -40,7 +40,6 @@ from tidelog.execute.local.memory import (
     allocate_zeroed,
     copy,
     fetch_add,
-    inlined,
     kernel,
     load64,
     reallocate,
@@ -110,7 +109,7 @@ def extend_indexes(relation: int) -> bool:
     return True
 
 
-@inlined
+@kernel
 def absorb_all(relations: Words, workers: int, run: int) -> int:
     """End a round: the number of new rows, or a negative number (see `absorb`)."""
     total = 0

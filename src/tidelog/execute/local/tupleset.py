@@ -141,7 +141,7 @@ def add_one(relation: int, slots: int, mask: int, bits: int, shift: int, word: i
         i = (i + 1) & mask
 
 
-@inlined
+@kernel
 def same_words(a: int, b: int, words: int) -> bool:
     for i in range(words):
         if load64(a + 8 * i) != load64(b + 8 * i):
@@ -149,7 +149,7 @@ def same_words(a: int, b: int, words: int) -> bool:
     return True
 
 
-@inlined
+@kernel
 def contains_many(relation: int, row: int) -> bool:
     """Whether the row at an address is in the set."""
     words = load64(relation + 8 * WORDS)
@@ -173,7 +173,7 @@ def contains_many(relation: int, row: int) -> bool:
         i = (i + 1) & mask
 
 
-@inlined
+@kernel
 def add_many(relation: int, row: int) -> int:
     """Insert the row at an address: PRESENT, ADDED, or FULL when the table must grow first."""
     words = load64(relation + 8 * WORDS)
@@ -214,7 +214,7 @@ def add_many(relation: int, row: int) -> int:
         i = (i + 1) & mask
 
 
-@inlined
+@kernel
 def fresh_table(size: int, words: int, bits: int) -> int:
     """A table of empty slots; 0 when there is no memory."""
     stride = words + 1 if bits else words
@@ -236,7 +236,7 @@ def first_table(size: int, words: int) -> int:
     return fresh_table(size, words, 6)
 
 
-@inlined
+@kernel
 def bits_set(word: int) -> int:
     word = word - ((word >> 1) & 0x5555555555555555)
     word = (word & 0x3333333333333333) + ((word >> 2) & 0x3333333333333333)
@@ -244,7 +244,7 @@ def bits_set(word: int) -> int:
     return ((word * 0x0101010101010101) >> 56) & 0xFF
 
 
-@inlined
+@kernel
 def rows_in(relation: int) -> int:
     """The number of rows in the set, those of the current round included."""
     used = load64(relation + 8 * USED)
@@ -258,7 +258,7 @@ def rows_in(relation: int) -> int:
     return rows
 
 
-@inlined
+@kernel
 def neighbours(relation: int, rows_now: int) -> float:
     """How many rows of the set share a block, on average (from a sample where slots are rows)."""
     if load64(relation + 8 * BLOCK_BITS):
@@ -286,7 +286,7 @@ def neighbours(relation: int, rows_now: int) -> float:
     return found / sampled
 
 
-@inlined
+@kernel
 def move_slot(relation: int, slot: int, words: int, bits: int, shift: int) -> None:
     """Put a slot of the old table, whole, into the new one of the same kind."""
     slots = load64(relation + 8 * SLOTS)
@@ -303,7 +303,7 @@ def move_slot(relation: int, slot: int, words: int, bits: int, shift: int) -> No
         store64(slots + 8 * stride * i + 8 * w, load64(slot + 8 * w))
 
 
-@inlined
+@kernel
 def move_rows(relation: int, slot: int, row: int, words: int, shift: int, old_bits: int) -> int:
     """Put the rows of a slot of the old table into the new one, one by one."""
     key = load64(slot + 8 * (words - 1))
