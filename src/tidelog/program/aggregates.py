@@ -63,9 +63,9 @@ def lower_aggregate(
     missing = [k for k in keys if k.name not in bound_by(own)]
     guard: list[Literal] = []
     if any(_literal_can_fail(literal) for literal in own):
-        guard = _binding(keys, around)
+        guard = _binding(low, keys, around)
     elif missing:
-        guard = _binding(missing, around)
+        guard = _binding(low, missing, around)
     op = Aggregation(aggregate.op)
     name = _group(low, op, keys, own, guard, value, aggregate.span)
     type = result_type(op, value)
@@ -160,7 +160,7 @@ def _with_zero(low: Lowering, name: str, keys: list[Var], type: Type, around: li
     zero: Value = 0.0 if type.kind == "float" else 0
     low.add_rule(
         Atom(every, (*keys, Const(zero, type))),
-        [*_binding(keys, around), Negative(Atom(name, (*keys, Wildcard())))],
+        [*_binding(low, keys, around), Negative(Atom(name, (*keys, Wildcard())))],
         MADE_BY,
     )
     return every
@@ -232,8 +232,11 @@ def _literal_can_fail(literal: Literal) -> bool:
     return isinstance(literal, Filter) and can_fail(literal.condition)
 
 
-def _binding(keys: Sequence[Var], literals: list[Literal]) -> list[Literal]:
+def _binding(low: Lowering, keys: Sequence[Var], literals: list[Literal]) -> list[Literal]:
     """Literals, as few as possible, that bind the keys to every value they can have.
+
+    Atoms that depend on the rule's own head come last: an aggregate over them could
+    not be stratified.
 
     More values than they can have do no harm, unless something fails on one of
     them: so if what binds a key can fail, all the literals come along.
@@ -242,13 +245,14 @@ def _binding(keys: Sequence[Var], literals: list[Literal]) -> list[Literal]:
     need = {k.name for k in keys}
     covered: set[str] = set()
     while need:
-        best = max(
-            (lit for lit in literals if isinstance(lit, Positive) and lit not in chosen),
-            key=lambda lit: len(need & {v.name for v in _atom_vars([lit])}),
-            default=None,
-        )
+        useful = [
+            (not low.recursive(lit.atom.relation), len(need & {v.name for v in _atom_vars([lit])}), lit)
+            for lit in literals
+            if isinstance(lit, Positive) and need & {v.name for v in _atom_vars([lit])}
+        ]
+        best = max(useful, key=lambda entry: entry[:2])[2] if useful else None
         found = {v.name for v in _atom_vars([best])} if best is not None else set()
-        if best is not None and found & need:
+        if best is not None:
             chosen.append(best)
         else:
             bind = next((lit for lit in literals if isinstance(lit, Bind) and lit.var.name in need), None)

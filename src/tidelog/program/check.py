@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tidelog.program.cycles import check_cycles, draft_edges, program_edges
+from tidelog.program.cycles import check_cycles, check_lowered, component_numbers, draft_edges
 from tidelog.program.declare import RelationInfo, declare
 from tidelog.program.draft import DRule
 from tidelog.program.elaborate import Elaborator
@@ -60,10 +60,12 @@ def check(
     in_order = [drafts[index] for index in sorted(drafts)]
     for draft in in_order:
         check_safety(draft, problems)
-    check_cycles([edge for draft in in_order for edge in draft_edges(draft)], problems)
+    edges = [edge for draft in in_order for edge in draft_edges(draft)]
+    component = component_numbers(edges)
+    check_cycles(edges, component, problems)
     _stop(problems)
 
-    lowering = Lowering(settled)
+    lowering = Lowering(settled, component)
     for draft in in_order:
         lowering.rule(draft)
     relations.settle_roles()
@@ -76,8 +78,7 @@ def check(
         tuple(lowering.aggregates),
         tuple(lowering.facts),
     )
-    # An aggregate that needs literals of its rule to bind its keys depends on them too.
-    check_cycles(program_edges(program), problems)
+    check_lowered(program, problems)
     _stop(problems)
     return program
 

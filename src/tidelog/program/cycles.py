@@ -8,7 +8,7 @@ it is read, so it cannot depend on what reads it. The message names the cycle: i
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tidelog.program.draft import Body, DAtom, DGroup, DLet, DRule, Variable, aggregates_in, expressions
@@ -68,15 +68,34 @@ def program_edges(program: Program) -> list[Edge]:
     return edges + [Edge(a.head, a.source, "aggregated", a.span) for a in program.aggregates]
 
 
-def check_cycles(edges: Sequence[Edge], problems: Problems) -> None:
-    """Report every negation and aggregation that stands on a cycle."""
-    strict = [edge for edge in edges if edge.how]
-    if not strict:
-        return
+def component_numbers(edges: Sequence[Edge]) -> dict[str, int]:
+    """Which relations depend on one another: those with the same number."""
     reads: dict[str, list[str]] = {}
     for edge in edges:
         reads.setdefault(edge.head, []).append(edge.relation)
-    component = {name: i for i, names in enumerate(components(reads, reads)) for name in names}
+    return {name: i for i, names in enumerate(components(reads, reads)) for name in names}
+
+
+def check_lowered(program: Program, problems: Problems) -> None:
+    """The same for what lowering adds: an aggregate reads the literals that bind its keys."""
+    edges = program_edges(program)
+    strict = [edge for edge in edges if edge.how == "aggregated"]
+    note = "the aggregate is computed for values of its shared variables, and these come from the same cycle"
+    _check(edges, strict, component_numbers(edges), problems, [note])
+
+
+def check_cycles(edges: Sequence[Edge], component: Mapping[str, int], problems: Problems) -> None:
+    """Report every negation and aggregation that stands on a cycle."""
+    _check(edges, [edge for edge in edges if edge.how], component, problems, [])
+
+
+def _check(
+    edges: Sequence[Edge],
+    strict: Sequence[Edge],
+    component: Mapping[str, int],
+    problems: Problems,
+    notes: Sequence[str],
+) -> None:
     told: dict[int, int] = {}
     seen: set[tuple[str, str, str]] = set()
     by_head: dict[str, list[Edge]] = {}
@@ -90,7 +109,7 @@ def check_cycles(edges: Sequence[Edge], problems: Problems) -> None:
         seen.add(key)
         told[component[edge.head]] = told.get(component[edge.head], 0) + 1
         if told[component[edge.head]] <= MANY:
-            _report(edge, _way(edge.relation, edge.head, by_head), problems)
+            _report(edge, _way(edge.relation, edge.head, by_head), problems, notes)
 
 
 def _way(start: str, goal: str, by_head: dict[str, list[Edge]]) -> list[Edge]:
@@ -111,7 +130,7 @@ def _way(start: str, goal: str, by_head: dict[str, list[Edge]]) -> list[Edge]:
     return way[::-1]
 
 
-def _report(edge: Edge, way: list[Edge], problems: Problems) -> None:
+def _report(edge: Edge, way: list[Edge], problems: Problems, notes: Sequence[str]) -> None:
     names = _shown([edge.relation, *(step.relation for step in way), edge.relation])
     first = names[0]
     negated = edge.how == "negated"
@@ -125,7 +144,7 @@ def _report(edge: Edge, way: list[Edge], problems: Problems) -> None:
             for step in way[:3]
             if step.span is not None and step.head.split("$")[0] != step.relation.split("$")[0]
         ],
-        notes=[f"a relation must be complete before it is {edge.how}"],
+        notes=[f"a relation must be complete before it is {edge.how}", *notes],
         hint="break the cycle: derive one of these relations without the others",
     )
 

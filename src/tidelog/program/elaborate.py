@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tidelog.program.cells import Cell, Origin, broken, unify
-from tidelog.program.declare import RelationInfo, children, direct_names
+from tidelog.program.declare import RelationInfo, direct_names
 from tidelog.program.draft import (
     Body,
     DApply,
@@ -31,18 +31,23 @@ from tidelog.program.expressions import Expressions
 from tidelog.program.problems import did_you_mean, plural, quoted
 from tidelog.syntax import ast
 from tidelog.syntax.errors import Label
-from tidelog.syntax.source import Span
 
-MAX_DEPTH = 200  # of an expression; every later stage may walk expressions recursively
-MAX_GROUPS = 20  # group_by's in one body, each of which holds the one before it
+MAX_GROUPS = 20  # group_by's in one body: each holds the one before it, and later stages recurse
 
 
 class Elaborator(Expressions):
     """Makes drafts of rules; types and literals to look at later collect in it."""
 
     def rule(self, rule: ast.Rule) -> DRule | None:
-        """The draft of a rule or fact; None when it is too deep to look at."""
-        if self._too_deep(rule):
+        """The draft of a rule or fact; None when it is too much to look at."""
+        groups = [literal for literal in rule.body if isinstance(literal, ast.GroupBy)]
+        if len(groups) > MAX_GROUPS:
+            self.problems.add(
+                "TL0113",
+                f"more than {MAX_GROUPS} `group_by`s in one rule",
+                groups[MAX_GROUPS].span,
+                hint="derive some of the groups in relations of their own",
+            )
             return None
         self.fresh = 0
         head_names = direct_names([a.value for head in rule.heads for a in head.args])
@@ -126,7 +131,9 @@ class Elaborator(Expressions):
         if isinstance(literal, ast.Let):
             value = self.expr(literal.value, scope)
             variable = scope.find(literal.name, literal.span)
-            self.same_type(DVar(variable, literal.span), value, literal.span, "=")
+            if variable.typed is None and not self.same_type(DVar(variable, literal.span), value, "var"):
+                variable.cell = broken()
+            # typed already: it is bound elsewhere too, which `safety` reports
             return [DLet(variable, value, literal.span)]
         self.problems.add(
             "TL0309",
@@ -134,8 +141,8 @@ class Elaborator(Expressions):
             literal.span,
             hint="derive the groups in a relation of their own, and aggregate over that",
         )
-        scope.find(literal.name, literal.span).cell = broken()
-        return []
+        result = scope.find(literal.name, literal.span)
+        return [DLet(result, DWild(broken(), literal.span), literal.span)]
 
     def _condition(self, expr: ast.Expr, scope: Scope) -> list[DLiteral]:
         """One condition for each side of a top-level `and`."""
@@ -176,6 +183,8 @@ class Elaborator(Expressions):
         if values is None or info is None:  # reported: its variables count as bound, of any type
             args = [self._term(a.value, scope, head) for a in atom.args]
         else:
+            known = {c.name for c in info.columns}
+            args = [self._term(a.value, scope, head) for a in atom.args if a.name not in (*known, None)]
             for index, value in enumerate(values):
                 if value is None:
                     args.append(DWild(info.cell(index), atom.span))
@@ -277,7 +286,7 @@ class Elaborator(Expressions):
                 arg.span,
                 f"{cell.told()}, as column `{column.name}` of `{info.name}`",
                 (old, info.origin(index) if old is None else None),
-                (variable.cell, cell),
+                hint=self.cast_hint(arg, cell),
             )
             variable.cell = broken()  # further uses of it say nothing new
             return
@@ -292,34 +301,8 @@ class Elaborator(Expressions):
                 arg.span,
                 arg.cell.told(),
                 (info.origin(index),),
-                (arg.cell, cell),
+                hint=self.cast_hint(arg, cell),
             )
-
-    # --- how deep ------------------------------------------------------------
-
-    def _too_deep(self, rule: ast.Rule) -> bool:
-        groups = [literal for literal in rule.body if isinstance(literal, ast.GroupBy)]
-        if len(groups) > MAX_GROUPS:
-            self._deep(groups[MAX_GROUPS].span, f"more than {MAX_GROUPS} `group_by`s in one rule")
-            return True
-        roots: list[object] = [*rule.body, *(a.value for head in rule.heads for a in head.args)]
-        for root in roots:
-            level = [root]
-            for _ in range(MAX_DEPTH + 1):
-                level = [child for node in level for child in children(node)]
-            if level:
-                self._deep(getattr(root, "span", rule.span), "this expression is nested too deeply")
-                return True
-        return False
-
-    def _deep(self, span: Span, message: str) -> None:
-        self.problems.add(
-            "TL0113",
-            message,
-            span,
-            notes=[f"at most {MAX_DEPTH} operations may stand within one another"],
-            hint="compute parts of it in rules of their own",
-        )
 
 
 def _is_positive(literal: ast.Literal) -> bool:

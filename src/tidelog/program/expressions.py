@@ -21,6 +21,7 @@ from tidelog.program.names import ABSENT, BINARY, CLASSES, SIGNATURES, UNARY, Si
 from tidelog.program.problems import Problems, did_you_mean, plural
 from tidelog.program.types import BOOL, DOUBLE, STRING, Type, parse_type
 from tidelog.syntax import ast
+from tidelog.syntax.dialect import written_type
 from tidelog.syntax.errors import Label
 from tidelog.syntax.source import Span
 
@@ -66,13 +67,14 @@ class Expressions:
             case ast.Unary(op=op, operand=operand, span=span):
                 return self._call(UNARY[op], [self.expr(operand, scope)], span)
             case ast.Binary(op=op, left=left, right=right, span=span):
-                return self._call(BINARY[op], [self.expr(left, scope), self.expr(right, scope)], span)
+                sides = [self.expr(left, scope), self.expr(right, scope)]
+                return self._call(BINARY[op], sides, span, _written(op, left.span, right.span))
             case ast.Call(function=function, args=args, span=span):
                 return self._named_call(function, [self.expr(a, scope) for a in args], span)
             case ast.Conditional(condition=condition, then=then, otherwise=otherwise, span=span):
                 test, yes, no = (self.expr(e, scope) for e in (condition, then, otherwise))
                 self.must_be_bool(test)
-                same = self.same_type(yes, no, span, "if")
+                same = self.same_type(yes, no, "if")
                 return DApply("if", (test, yes, no), yes.cell if same else broken(), span)
             case ast.Cast(operand=operand, type=name, span=span):
                 return self._cast(self.expr(operand, scope), name, span)
@@ -164,7 +166,8 @@ class Expressions:
                 hint=hint,
             )
 
-    def _call(self, signature: Signature, args: Sequence[DExpr], span: Span) -> DExpr:
+    def _call(self, signature: Signature, args: Sequence[DExpr], span: Span, written: str = "") -> DExpr:
+        """A function or operator applied; `written` is how the user wrote its name."""
         wanted = len(signature.params)
         if len(args) < wanted or (len(args) > wanted and not signature.variadic):
             self.problems.add(
@@ -178,9 +181,12 @@ class Expressions:
         params, result = instance(signature, len(args), self.dialect)
         good = True
         for index, param in enumerate(params):
-            if good and not self._takes(signature, param, index, args):
+            if good and not self._takes(signature, param, index, args, written or signature.name):
                 good = False
-        if not good and result.find().type is None:
+        found = result.find().type
+        if found is not None:
+            result.origin = Origin(span, f"{found}, the result of `{written or signature.name}`")
+        elif not good:
             result = broken()
         if (
             signature.name in ("match", "matches")
@@ -190,8 +196,8 @@ class Expressions:
             self._check_pattern(args[0].value, args[0].span)
         return signature.build(tuple(args), result, span)
 
-    def _takes(self, signature: Signature, param: Cell, index: int, args: Sequence[DExpr]) -> bool:
-        arg, name = args[index], signature.name
+    def _takes(self, signature: Signature, param: Cell, index: int, args: Sequence[DExpr], name: str) -> bool:
+        arg = args[index]
         if unify(param, arg.cell):
             found = arg.cell.find().type
             if isinstance(arg, DVar) and arg.variable.typed is None and found is not None:
@@ -200,17 +206,11 @@ class Expressions:
         word = signature.params[min(index, len(signature.params) - 1)]
         kinds = CLASSES.get(word)
         if kinds is not None and arg.cell.find().kinds & kinds and index > 0:
-            first = args[0]
-            self.sides_differ(name, first, arg, arg.span)
+            self.sides_differ(name, args[0], arg)
         else:
-            needs = "numbers or strings" if word == "add" else Cell(kinds).told() if kinds else param.told()
-            needs = "numbers" if word == "num" else needs
-            self._mismatch(
-                "TL0204",
-                f"`{name}` needs {needs}, but this is {arg.cell.told()}",
-                arg,
-                [f"it is called as {signature}"] if name.isidentifier() else [],
-            )
+            needs = _NEEDS.get(word, param.told())
+            called = [f"it is called as {signature}"] if signature.name in SIGNATURES[self.dialect] else []
+            self._mismatch("TL0204", f"`{name}` needs {needs}, but this is {arg.cell.told()}", arg, called)
         return False
 
     def _check_pattern(self, text: str, span: Span) -> None:
@@ -224,25 +224,28 @@ class Expressions:
         if not unify(expr.cell, fixed(BOOL, Origin(expr.span, "a condition is a boolean"))):
             self._mismatch("TL0205", f"a condition must be a boolean, but this is {expr.cell.told()}", expr)
 
-    def same_type(self, left: DExpr, right: DExpr, span: Span, name: str) -> bool:
+    def same_type(self, left: DExpr, right: DExpr, name: str) -> bool:
         """Two expressions have one type."""
         if unify(left.cell, right.cell):
             return True
-        self.sides_differ(name, left, right, right.span)
+        self.sides_differ(name, left, right)
         return False
 
-    def sides_differ(self, name: str, left: DExpr, right: DExpr, span: Span) -> None:
+    def sides_differ(self, name: str, left: DExpr, right: DExpr) -> None:
         """Report two expressions of different types."""
-        sides = {"if": "the branches of `if`", "=": "the variable and its value"}.get(name)
+        sides = {"if": "the branches of `if`", "var": "the variable and its value"}.get(name)
         if sides is None:
             sides = f"the arguments of `{name}`" if name.isidentifier() else f"the two sides of `{name}`"
         self._conflict(
             "TL0206",
             f"{sides} have different types: {left.cell.told()} and {right.cell.told()}",
-            span,
+            right.span,
             f"this is {right.cell.told()}",
-            (Origin(left.span, f"this is {left.cell.told()}"), _source(right), _source(left)),
-            (left.cell, right.cell),
+            (Origin(left.span, f"this is {left.cell.told()}"),),
+            [note for side in (left, right) if (note := _why(side))],
+            self.cast_hint(right, left.cell)
+            if _width(left) >= _width(right)
+            else self.cast_hint(left, right.cell),
         )
 
     def _mismatch(self, code: str, message: str, expr: DExpr, notes: Sequence[str] = ()) -> None:
@@ -252,7 +255,6 @@ class Expressions:
             expr.span,
             f"this is {expr.cell.told()}",
             (_source(expr),),
-            (expr.cell, expr.cell),
             notes,
         )
 
@@ -263,29 +265,57 @@ class Expressions:
         span: Span,
         label: str,
         origins: Sequence[Origin | None],
-        cells: tuple[Cell, Cell],
         notes: Sequence[str] = (),
+        hint: str | None = None,
     ) -> None:
-        """Report a conflict with the places it comes from, and a cast where one would help."""
-        labels = [o.label() for o in origins if o is not None]
-        unseen: list[Label | None] = []
-        for found in labels:
-            if (
-                found is not None
-                and found.span != span
-                and all(u is None or u.span != found.span for u in unseen)
-            ):
-                unseen.append(found)
+        """Report a conflict with the places it comes from; one without a place is told in a note."""
         told = [o.text for o in origins if o is not None and o.span is None]
-        a, b = (c.find().type for c in cells)
-        hint = None
-        if a is not None and b is not None and a != b and a.is_numeric and b.is_numeric:
-            hint = f"convert one of them: `{self.cast_text('x', a)}`"
-        self.problems.add(code, message, span, label, others=unseen, notes=[*told, *notes], hint=hint)
+        others = [o.label() for o in origins if o is not None]
+        self.problems.add(code, message, span, label, others=others, notes=[*told, *notes], hint=hint)
 
-    def cast_text(self, operand: str, target: Type) -> str:
-        """How the dialect writes a cast."""
-        return f"as({operand}, {target})" if self.dialect is ast.Dialect.SOUFFLE else f"{operand} as {target}"
+    def cast_hint(self, expr: DExpr, wanted: Cell) -> str | None:
+        """The cast that would make an expression fit, where one number meets another."""
+        target, source = wanted.find().type, expr.cell.find().type
+        if target is None or source is None or not (target.is_numeric and source.is_numeric):
+            return None
+        text = expr.span.text if isinstance(expr, DVar) else f"({expr.span.text})"
+        if len(text) > 30 or isinstance(expr, DConst):
+            return None
+        name = written_type(str(target), self.dialect)
+        if self.dialect is ast.Dialect.SOUFFLE:
+            return f"convert it: `as({text.strip('()')}, {name})`"
+        return f"convert it: `{text} as {name}`"
+
+
+_NEEDS = {
+    "add": "numbers or strings",
+    "num": "numbers",
+    "int": "integers",
+    "shift": "integers",
+    "string": "a string",
+    "bool": "a boolean",
+}
+
+
+def _written(op: str, left: Span, right: Span) -> str:
+    """An operator as it stands in the text: `band` rather than `&`, `=` rather than `==`."""
+    words = left.source.text[left.end : right.start].strip(" \t\r\n()").split()
+    return words[0] if len(words) == 1 else op
+
+
+def _width(expr: DExpr) -> tuple[int, int]:
+    """How much a numeric type holds: a cast should lose as little as it can."""
+    type = expr.cell.find().type
+    if type is None or type.kind not in ("int", "bigint", "float"):
+        return (-1, 0)
+    return ("int", "bigint", "float").index(type.kind), type.bits
+
+
+def _why(expr: DExpr) -> str | None:
+    """Where a variable got its type, as a note."""
+    if isinstance(expr, DVar) and expr.variable.typed is not None:
+        return f"`{expr.variable.name}` is {expr.variable.typed.text}"
+    return None
 
 
 def _source(expr: DExpr) -> Origin | None:

@@ -10,7 +10,7 @@ Aggregates become relations of their own, see `program.aggregates`.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tidelog.program import aggregates
 from tidelog.program.draft import (
@@ -63,8 +63,9 @@ _BLANK = re.compile(r'("(?:\\.|[^"\\])*")|(?:\s|//[^\n]*|/\*.*?\*/)+', re.DOTALL
 class Lowering:
     """Collects the relations, rules and facts of the model."""
 
-    def __init__(self, settled: Settled) -> None:
+    def __init__(self, settled: Settled, component: Mapping[str, int]) -> None:
         self.settled = settled
+        self.component = component  # relations that depend on one another have the same number
         self.made: dict[str, Relation] = {}
         self.rules: list[Rule] = []
         self.aggregates: list[AggregateRule] = []
@@ -209,6 +210,10 @@ class Lowering:
     def expr(self, expr: DExpr) -> Expr:
         """An expression, with aggregates replaced by their results."""
         return self.settled.expr(expr, self.results)
+
+    def recursive(self, relation: str) -> bool:
+        """Whether a relation depends on the head of the rule being lowered."""
+        return self.component.get(relation, -1) == self.component.get(self.head, -2)
 
     # --- making things -------------------------------------------------------
 

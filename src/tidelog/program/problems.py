@@ -26,7 +26,7 @@ CODES: dict[str, str] = {
     "TL0110": "wrong number of arguments for a function",
     "TL0111": "directive for an unknown relation",
     "TL0112": "`_` where a value is needed",
-    "TL0113": "expression nested too deeply",
+    "TL0113": "too many `group_by`s in one rule",
     "TL0201": "a variable with two types",
     "TL0202": "a value of the wrong type in a column",
     "TL0203": "a literal outside the range of its type",

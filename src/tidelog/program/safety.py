@@ -30,7 +30,8 @@ from tidelog.program.draft import (
     outer,
     parts,
 )
-from tidelog.program.problems import Problems, did_you_mean
+from tidelog.program.problems import Problems, did_you_mean, quoted
+from tidelog.program.strata import components
 from tidelog.syntax.errors import Label
 from tidelog.syntax.source import Span
 
@@ -142,16 +143,14 @@ class _Checker:
                 unbound.setdefault(demand.variable, []).append(demand)
         if not unbound:
             return
-        waiting = {
-            variable for literal in body.literals for variable in _could_bind(literal) if variable in unbound
-        }
-        roots = [v for v in unbound if v not in waiting] or [next(iter(unbound))]
         names = sorted({v.name for v in bound if not v.name.startswith("$")})
-        for variable in roots:
-            self._unsafe(variable, unbound[variable], body, names)
+        for group in _roots(body, list(unbound)):
+            demands = sorted(unbound[group[0]], key=lambda d: d.code)
+            self._unsafe(group, demands, body, names)
 
-    def _unsafe(self, variable: Variable, demands: list[Demand], body: Body, names: list[str]) -> None:
-        name, first = variable.name, demands[0]
+    def _unsafe(self, group: list[Variable], demands: list[Demand], body: Body, names: list[str]) -> None:
+        name, first = group[0].name, demands[0]
+        mutual = [f"{quoted(v.name for v in group)} are only given by one another"] if len(group) > 1 else []
         others = [Label(d.span, "and here") for d in demands[1:3]]
         hidden = body.scope.hidden.get(name)
         binder = (
@@ -174,7 +173,10 @@ class _Checker:
                 f"`{name}` is shared with an aggregate, but nothing outside the aggregate binds it",
                 first.span,
                 others=[Label(inside, "shared with the aggregate here")],
-                notes=["a variable used both inside and outside an aggregate tells its groups apart"],
+                notes=[
+                    "a variable used both inside and outside an aggregate tells its groups apart",
+                    *mutual,
+                ],
                 hint=f"repeat outside the aggregate the atom that `{name}` comes from",
             )
         elif first.code == "TL0301" and self.fact:
@@ -187,7 +189,9 @@ class _Checker:
             )
         elif first.code == "TL0301":
             message = f"`{name}` is used in the head, but nothing in the body binds it"
-            self.problems.add("TL0301", message, first.span, "not bound", others=others, hint=meant or binder)
+            self.problems.add(
+                "TL0301", message, first.span, "not bound", others=others, notes=mutual, hint=meant or binder
+            )
         elif first.code == "TL0302":
             self.problems.add(
                 "TL0302",
@@ -195,12 +199,14 @@ class _Checker:
                 first.span,
                 "not bound",
                 others=others,
-                notes=["a negated atom only tests values that other literals bind"],
+                notes=["a negated atom only tests values that other literals bind", *mutual],
                 hint=meant or f"bind `{name}` in another atom; if no value at all may match, write `_`",
             )
         else:
             message = f"`{name}` is used in an expression, but nothing binds it"
-            self.problems.add("TL0303", message, first.span, "not bound", others=others, hint=meant or binder)
+            self.problems.add(
+                "TL0303", message, first.span, "not bound", others=others, notes=mutual, hint=meant or binder
+            )
 
 
 def _sides(literal: DCondition) -> Iterable[tuple[Variable, DExpr]]:
@@ -214,13 +220,31 @@ def _sides(literal: DCondition) -> Iterable[tuple[Variable, DExpr]]:
             yield right.variable, left
 
 
-def _could_bind(literal: object) -> list[Variable]:
-    """The variables that a literal would bind, were others bound."""
+def _could_bind(literal: object) -> list[tuple[Variable, DExpr]]:
+    """The variables that a literal would bind, were those of an expression bound."""
     if isinstance(literal, DLet):
-        return [literal.variable]
+        return [(literal.variable, literal.value)]
     if isinstance(literal, DCondition):
-        return [variable for variable, value in _sides(literal) if variable not in free(value)]
+        return [(variable, value) for variable, value in _sides(literal) if variable not in free(value)]
     return []
+
+
+def _roots(body: Body, unbound: list[Variable]) -> list[list[Variable]]:
+    """The unbound variables that are to blame: others are unbound only because these are.
+
+    Each group is one variable, or several that are given by one another.
+    """
+    number = {variable: str(i) for i, variable in enumerate(unbound)}
+    waits: dict[str, list[str]] = {}
+    for literal in body.literals:
+        for variable, value in _could_bind(literal):
+            if variable in number:
+                waits.setdefault(number[variable], []).extend(number[v] for v in free(value) if v in number)
+    roots = []
+    for group in components(number.values(), waits):
+        if all(other in group for name in group for other in waits.get(name, ())):
+            roots.append([unbound[int(name)] for name in sorted(group, key=int)])
+    return roots
 
 
 def _demands(body: Body) -> list[Demand]:

@@ -71,7 +71,7 @@ class Settled:
 
 def check_values(found: Expressions, settled: Settled, problems: Problems) -> None:
     """Report literals out of range, casts that cannot be, constant expressions that fail."""
-    wrong: set[DConst] = set()
+    wrong: set[DExpr] = set()
     for literal in found.literals:
         if not literal.cell.find().broken and not _in_range(literal, settled.type(literal.cell)):
             wrong.add(literal)
@@ -79,12 +79,11 @@ def check_values(found: Expressions, settled: Settled, problems: Problems) -> No
     for operand, target, span in found.casts:
         source = settled.type(operand.cell)
         if not operand.cell.find().broken and not can_cast(source, target):
-            problems.add("TL0207", f"{source} cannot be cast to {target}", span, others=[])
+            wrong.add(operand)
+            problems.add("TL0207", f"{source} cannot be cast to {target}", span)
     for expr in found.computed:
         if any(part.cell.find().broken or part in wrong for part in parts(expr)):
             continue
-        if any(isinstance(p, DApply) and p.function == "cast" for p in parts(expr)) and problems.found:
-            continue  # its casts may be among the wrong ones
         try:
             settled.constant(expr)
         except FunctionFailure as failure:
