@@ -69,9 +69,9 @@ class _Generator:
                 rules += self.rules_of(relation, below, group)
             below += group
             derived += group
-        facts = [line for relation in inputs for line in self.facts_of(relation, 12)]
+        facts = [line for relation in inputs for line in self.facts_of(relation, 5, 25)]
         if self.random.random() < 0.3:  # a relation may be both given and derived
-            facts += self.facts_of(self.random.choice(derived), 3)
+            facts += self.facts_of(self.random.choice(derived), 1, 3)
         declarations = [line for r in inputs for line in self.declare(r, "input")]
         declarations += [line for r in derived for line in self.declare(r, "output")]
         return RandomProgram(self.seed, tuple(declarations), tuple(rules), tuple(facts))
@@ -95,8 +95,8 @@ class _Generator:
             return [f".decl {relation.name}({columns})", f".{role} {relation.name}"]
         return [f"{role} relation {relation.name}({columns})"]
 
-    def facts_of(self, relation: RandomRelation, most: int) -> list[str]:
-        count = self.random.randint(0 if self.random.random() < 0.1 else 1, most)
+    def facts_of(self, relation: RandomRelation, least: int, most: int) -> list[str]:
+        count = 0 if self.random.random() < 0.03 else self.random.randint(least, most)
         lines = (f"{relation.name}({', '.join(map(self.constant, relation.types))})." for _ in range(count))
         return list(dict.fromkeys(lines))  # each line once, in the order made
 
@@ -123,11 +123,11 @@ class _Generator:
         for i in range(self.random.choice((1, 2, 2, 3))):
             pool = group if group and (i == 0 or self.random.random() < 0.3) else below
             self.atom(rule, self.random.choice(pool))
-        if self.random.random() < 0.35:
+        if self.random.random() < 0.3:
             self.compute(rule)
-        if self.random.random() < 0.3:
+        if self.random.random() < 0.2:
             self.compare(rule)
-        if self.random.random() < 0.3:
+        if self.random.random() < 0.2:
             self.negate(rule, self.random.choice(below))
         if not group and self.random.random() < 0.35:
             self.aggregate(rule, self.random.choice(below))
@@ -139,13 +139,14 @@ class _Generator:
 
     def head_term(self, rule: _Rule, type: str) -> str:
         if rule.bound[type] and self.random.random() < 0.92:
-            return self.random.choice(rule.bound[type][-3:])
+            return self.random.choice(rule.bound[type][-4:])
         return self.constant(type)
 
-    def variable(self, rule: _Rule, type: str) -> str:
-        """A variable that joins with others more often than not."""
-        if rule.bound[type] and self.random.random() < 0.55:
-            return self.random.choice(rule.bound[type])
+    def variable(self, rule: _Rule, type: str, before: dict[str, list[str]]) -> str:
+        """A variable: often one of the atoms before, seldom one of the same atom."""
+        known = rule.bound[type] if self.random.random() < 0.1 else before[type]
+        if known and self.random.random() < 0.5:
+            return self.random.choice(known)
         return self.new_variable(rule, type)
 
     def new_variable(self, rule: _Rule, type: str) -> str:
@@ -156,16 +157,17 @@ class _Generator:
 
     def atom(self, rule: _Rule, relation: RandomRelation) -> None:
         terms = []
+        before = {type: list(names) for type, names in rule.bound.items()}
         for type in relation.types:
             chance = self.random.random()
             if chance < 0.08:
                 terms.append("_")
-            elif chance < 0.16:
+            elif chance < 0.11:
                 terms.append(self.constant(type))
-            elif chance < 0.22 and type == NUMBER and rule.bound[NUMBER]:
+            elif chance < 0.15 and type == NUMBER and rule.bound[NUMBER]:
                 terms.append(f"{self.random.choice(rule.bound[NUMBER])} {self.random.choice('+-')} 1")
             else:
-                terms.append(self.variable(rule, type))
+                terms.append(self.variable(rule, type, before))
         rule.literals.append(f"{relation.name}({', '.join(terms)})")
 
     def compute(self, rule: _Rule) -> None:

@@ -12,7 +12,7 @@ from tidelog.plan.executor import RuleForm, Version
 from tidelog.plan.lower import plan_form
 from tidelog.plan.order import Assumed, Statistics, order_body
 from tidelog.plan.printer import print_plan
-from tidelog.program.model import Atom, Bind, Const, Positive, Rule
+from tidelog.program.model import Atom, Bind, Const, Filter, Positive, Rule
 from tidelog.program.types import DOUBLE
 
 
@@ -150,6 +150,29 @@ def test_a_computed_float_argument_is_joined_as_it_is_stored() -> None:
     assert plan(Rule(0, Atom("f", (x, m)), body), ("f",)) == [
         "π[x, m](ε[m = n + 1.0](e(x, n)) ⋈ f.delta(x, m))"
     ]
+
+
+@pytest.mark.parametrize("equation", [when("eq", "y", "x"), when("eq", "x", "y")])
+def test_an_equation_joins(equation: Filter) -> None:
+    r = rule("h x y", holds("p x"), holds("q y z"), equation)
+    assert plan(r, ("p",)) == ["π[x, y](ε[y = x](p.delta(x)) ⋈ q(y, z))"]
+
+
+def test_a_failing_equation_joins_what_would_be_a_product() -> None:
+    r = rule("h x s", holds("p x"), holds("q y s"), when("eq", "y", apply("add", "x", "1")), holds("g x"))
+    assert plan(r) == ["π[x, s](ε[y = x + 1](p(x) ⋈ g(x)) ⋈ q(y, s))"]
+    # Here q is joined on x, and can guard the division.
+    r = rule("h x y", holds("p x z"), holds("q x y"), when("eq", "y", apply("div", "x", "z")))
+    assert plan(r) == ["π[x, y](σ[y == x / z](p(x, z) ⋈ q(x, y)))"]
+
+
+def test_equations_that_need_one_another_are_checks() -> None:
+    body = (when("eq", "y", apply("add", "x", "1")), when("eq", "x", apply("sub", "y", "1")))
+    assert plan(rule("h x", holds("p x"), holds("q y"), *body), ("p",)) == [
+        "π[x](σ[x == y - 1](ε[y = x + 1](p.delta(x)) ⋈ q(y)))"
+    ]
+    r = rule("h x", holds("q y x"), when("eq", "y", apply("add", "x", "1")))
+    assert plan(r) == ["π[x](σ[y == x + 1](q(y, x)))"]
 
 
 def test_the_order_is_a_permutation() -> None:

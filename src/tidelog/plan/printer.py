@@ -15,7 +15,23 @@ from tidelog.plan.deltas import delta_forms, whole_form
 from tidelog.plan.executor import Version
 from tidelog.plan.lower import plan_form
 from tidelog.plan.order import Assumed, Statistics
-from tidelog.program.model import AggregateRule, Apply, Const, Expr, Program, Rule, Stratum, Term, Var
+from tidelog.program.model import (
+    AggregateRule,
+    Apply,
+    Atom,
+    Bind,
+    Const,
+    Expr,
+    Filter,
+    Literal,
+    Negative,
+    Positive,
+    Program,
+    Rule,
+    Stratum,
+    Term,
+    Var,
+)
 
 _INFIX = {
     "or": ("or", 1),
@@ -73,6 +89,28 @@ def _term(term: Term) -> str:
     return print_expr(term) if isinstance(term, Var | Const) else "_"
 
 
+def print_rule(rule: Rule) -> str:
+    """A rule of a checked program, as later stages see it."""
+    body = ", ".join(map(_literal, rule.body))
+    return f"{_atom(rule.head)} :- {body}."
+
+
+def _literal(literal: Literal) -> str:
+    match literal:
+        case Positive(atom):
+            return _atom(atom)
+        case Negative(atom):
+            return f"not {_atom(atom)}"
+        case Filter(condition):
+            return print_expr(condition)
+        case Bind(var, expr):
+            return f"{var.name} = {print_expr(expr)}"
+
+
+def _atom(atom: Atom) -> str:
+    return f"{atom.relation}({', '.join(map(_term, atom.terms))})"
+
+
 def print_plan(node: Node | Project) -> str:
     """A plan on one line."""
     match node:
@@ -113,13 +151,18 @@ def _stratum(program: Program, stratum: Stratum, statistics: Statistics) -> Iter
         yield from _rule("aggregate", stratum.aggregate.text)
         yield f"    {stratum.aggregate.head} ← {print_aggregate(stratum.aggregate, program)}"
     for rule in stratum.base:
-        yield from _rule("base", rule.text)
+        yield from _rule("base", _text(rule))
         yield _form(plan_form(whole_form(rule), statistics), rule)
     for rule in stratum.recursive:
-        yield from _rule("recursive", rule.text)
+        yield from _rule("recursive", _text(rule))
         for form in delta_forms(rule, frozenset(stratum.relations)):
             yield _form(plan_form(form, statistics), rule)
     yield ""
+
+
+def _text(rule: Rule) -> str:
+    """The rule as the user wrote it; one that a rewrite made, as it was made."""
+    return rule.text if rule.made_by is None else print_rule(rule)
 
 
 def _rule(kind: str, text: str) -> Iterator[str]:
