@@ -46,97 +46,95 @@ BINARY_OPERATORS: tuple[tuple[str, ...], ...] = (
 UNARY_OPERATORS = ("-", "not", "~")
 
 
-def _span() -> Span:
-    return field(compare=False, repr=False)  # type: ignore[no-any-return]
-
-
 # --- expressions -------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Var:
     """A variable."""
 
     name: str
-    span: Span = _span()
+    span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Wildcard:
     """`_`: any value."""
 
-    span: Span = _span()
+    span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Const:
     """A literal: bool, int, float or str. `1` is an int, `1.0` a float."""
 
     value: bool | int | float | str
-    span: Span = _span()
+    span: Span = field(compare=False, repr=False)
 
     def __eq__(self, other: object) -> bool:  # 1, 1.0 and True are different constants
-        return isinstance(other, Const) and type(self.value) is type(other.value) and self.value == other.value
+        if not isinstance(other, Const):
+            return NotImplemented
+        return type(self.value) is type(other.value) and self.value == other.value
 
     def __hash__(self) -> int:
         return hash((type(self.value), self.value))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Unary:
     """An operator of `UNARY_OPERATORS` before its operand."""
 
     op: str
     operand: Expr
-    span: Span = _span()
+    span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Binary:
     """An operator of `BINARY_OPERATORS` between two operands."""
 
     op: str
     left: Expr
     right: Expr
-    span: Span = _span()
+    span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Call:
     """A function applied to arguments, the name as written."""
 
     function: str
     args: tuple[Expr, ...]
-    span: Span = _span()
+    span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Conditional:
     """`if (c) a else b`."""
 
     condition: Expr
     then: Expr
     otherwise: Expr
-    span: Span = _span()
+    span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Cast:
     """`e as T` (DDlog), `as(e, T)` (Soufflé)."""
 
     operand: Expr
     type: str
-    span: Span = _span()
+    span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Aggregate:
     """`sum x : { body }`: `op` is count, sum, min, max or mean; count has no value."""
 
     op: str
     value: Expr | None
     body: tuple[Literal, ...]
-    span: Span = _span()
+    span: Span = field(compare=False, repr=False)
 
 
 Expr = Var | Wildcard | Const | Unary | Binary | Call | Conditional | Cast | Aggregate
@@ -145,59 +143,59 @@ Expr = Var | Wildcard | Const | Unary | Binary | Call | Conditional | Cast | Agg
 # --- literals ----------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Argument:
     """An argument of an atom; `name` is set when it is given by field name (`.to = y`)."""
 
     name: str | None
     value: Expr
-    span: Span = _span()
+    span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Atom:
     """A relation applied to arguments: all positional or all by name."""
 
     relation: str
     args: tuple[Argument, ...]
-    span: Span = _span()
-    name_span: Span = _span()
+    span: Span = field(compare=False, repr=False)
+    name_span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Positive:
     """The atom must hold."""
 
     atom: Atom
-    span: Span = _span()
+    span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Negation:
     """The atom must not hold."""
 
     atom: Atom
-    span: Span = _span()
+    span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Condition:
     """A boolean expression; `x == e` also binds `x` where nothing else does."""
 
     expr: Expr
-    span: Span = _span()
+    span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Let:
     """`var x = e`."""
 
     name: str
     value: Expr
-    span: Span = _span()
+    span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class GroupBy:
     """`var x = v.group_by((k, ...)).op()`: over what stands before it in the body."""
 
@@ -205,7 +203,7 @@ class GroupBy:
     op: str
     value: Expr | None
     keys: tuple[Expr, ...]
-    span: Span = _span()
+    span: Span = field(compare=False, repr=False)
 
 
 Literal = Positive | Negation | Condition | Let | GroupBy
@@ -214,52 +212,52 @@ Literal = Positive | Negation | Condition | Let | GroupBy
 # --- items -------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Column:
     """A column of a declaration; `type` is a canonical type name (`s64`, `string`, `bit<12>`)."""
 
     name: str
     type: str
-    span: Span = _span()
+    span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RelationDecl:
     """`input relation R(x: t, ...)` or `.decl R(x: t, ...)`."""
 
     name: str
     columns: tuple[Column, ...]
     role: Role
-    span: Span = _span()
-    name_span: Span = _span()
+    span: Span = field(compare=False, repr=False)
+    name_span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Directive:
     """`.input R, S(key=value, ...)`: kind is input, output or printsize."""
 
     kind: str
     relations: tuple[str, ...]
     options: tuple[tuple[str, str], ...]
-    span: Span = _span()
+    span: Span = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Rule:
     """`h1, h2 :- body.`; a fact has no body."""
 
     heads: tuple[Atom, ...]
     body: tuple[Literal, ...]
-    span: Span = _span()
+    span: Span = field(compare=False, repr=False)
 
 
 Item = RelationDecl | Directive | Rule
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Module:
     """A parsed text."""
 
     dialect: Dialect
     items: tuple[Item, ...]
-    span: Span = _span()
+    span: Span = field(compare=False, repr=False)

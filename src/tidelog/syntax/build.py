@@ -1,3 +1,4 @@
+# ruff: noqa: D102  (the grammar says what each method reads)
 """From the grammar's rules to nodes of the syntax tree.
 
 One method of `Builder` for each rule (or alias) of `grammar.lark`. A method gets the
@@ -7,7 +8,6 @@ range of characters the rule covers.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -29,7 +29,10 @@ FOLDS = ("count", "sum", "min", "max", "mean")
 
 
 class Builder:
-    """Makes nodes of one source; `relations` are names that are certainly no tests."""
+    """Makes nodes of one source; `relations` are names that are certainly no tests.
+
+    The methods below mirror the grammar, where each rule is explained.
+    """
 
     def __init__(self, source: Source, dialect: ast.Dialect, relations: frozenset[str] = frozenset()) -> None:
         self.source = source
@@ -47,7 +50,8 @@ class Builder:
     def _report(self, code: str, message: str, start: int, end: int, **more: Any) -> None:
         self.problems.append(Diagnostic(code, message, Span(self.source, start, end), **more))
 
-    def _define(self, name: str) -> None:
+    def define(self, name: str) -> None:
+        """Note that a name is a relation's."""
         if name in TESTS:
             self.defined.add(name)
 
@@ -56,7 +60,7 @@ class Builder:
     def relation(self, v: Values, start: int, end: int) -> list[ast.Item]:
         *words, (name, name_span), columns = v
         role = ast.Role(words[0]) if len(words) == 2 else ast.Role.INTERNAL
-        self._define(name)
+        self.define(name)
         return [ast.RelationDecl(name, columns, role, Span(self.source, start, end), name_span)]
 
     def decl(self, v: Values, start: int, end: int) -> list[ast.Item]:
@@ -64,7 +68,7 @@ class Builder:
         span = Span(self.source, start, end)
         items: list[ast.Item] = []
         for value in v[1 : v.index(columns)]:
-            self._define(value[0])
+            self.define(value[0])
             items.append(ast.RelationDecl(value[0], tuple(columns), ast.Role.INTERNAL, span, value[1]))
         return items
 
@@ -86,7 +90,7 @@ class Builder:
             options = v.pop()
         kind, *relations = v
         for name in relations:
-            self._define(name)
+            self.define(name)
         return [ast.Directive(kind[1:], tuple(relations), options, Span(self.source, start, end))]
 
     def options(self, v: Values, start: int, end: int) -> tuple[tuple[str, str], ...]:
@@ -117,7 +121,7 @@ class Builder:
 
     def head(self, v: Values, start: int, end: int) -> ast.Atom:
         atom = self._atom(v[0])
-        self._define(atom.relation)
+        self.define(atom.relation)
         return atom
 
     def body(self, v: Values, start: int, end: int) -> tuple[ast.Literal, ...]:
@@ -173,15 +177,17 @@ class Builder:
         return ast.GroupBy(name, op, values[0] if values else None, keys, Span(self.source, start, end))
 
     def fold_name(self, v: Values, start: int, end: int) -> str:
-        name: str = _OLD_FOLDS.get(v[0], v[0])
+        word: str = v[0]
+        name = _OLD_FOLDS.get(word, word)
         if name not in FOLDS:
-            self._report("TL0012", f"unknown aggregate '{name}'", start, end, hint=f"one of {', '.join(FOLDS)}")
+            hint = f"the aggregates are {', '.join(FOLDS)}"
+            self._report("TL0012", f"unknown aggregate '{name}'", start, end, hint=hint)
         return name
 
     def keys(self, v: Values, start: int, end: int) -> tuple[ast.Expr, ...]:
         return v[0] if isinstance(v[0], tuple) else (v[0],)
 
-    def tuple(self, v: Values, start: int, end: int) -> tuple[ast.Expr, ...]:
+    def key_tuple(self, v: Values, start: int, end: int) -> tuple[ast.Expr, ...]:
         return v[0] if isinstance(v[0], tuple) else (v[0],)
 
     def pair(self, v: Values, start: int, end: int) -> tuple[ast.Expr, ...]:
@@ -248,7 +254,8 @@ class Builder:
         span = Span(self.source, start, end)
         # -5 is a constant; -(5), whose operand does not end with the whole, and - -5 are not
         if type(operand) is ast.Const and operand.span.end == end and operand.span.text[:1].isdigit():
-            return ast.Const(-operand.value, span)
+            number: int | float = operand.value  # type: ignore[assignment]
+            return ast.Const(-number, span)
         return ast.Unary("-", operand, span)
 
     def bit_not(self, v: Values, start: int, end: int) -> ast.Expr:
@@ -299,7 +306,7 @@ class Builder:
         try:
             return read_string(quoted)
         except LiteralError as error:
-            hint = r'the escapes are \n \t \r \0 \\ \" \' and \u{...} with a hexadecimal code'
+            hint = r"the escapes are \n \t \r \0 \\ \" \' and \u{...} with a hexadecimal code"
             self._report("TL0007", error.message, start + error.start, start + error.end, hint=hint)
             return ""
 

@@ -14,7 +14,7 @@ from tidelog.syntax.source import Source, Span
 
 # Every alternative begins with a plain character, which makes the search fast.
 _SIGN = re.compile(
-    r'"(?:[^"\\\n]++|\\[^\n])*+"?'
+    r'"(?:[^"\\\n]++|\\[^\n])*+"?(?:[\s,]*+"(?:[^"\\\n]++|\\[^\n])*+"?)*+'  # strings, also in a row
     r"|//[^\n]*+"
     r"|/\*(?:[\s\S]*?\*/|[\s\S]*)"
     r"|\.(?:decl|input|output|printsize|type|comp|init|include|functor|pragma)(?![\w?])(?!\s*=)"
@@ -28,7 +28,7 @@ def recognise(source: Source) -> tuple[Dialect, list[Diagnostic]]:
     first: dict[str, Span] = {}  # the first sign of each kind: '.', 'r', or something milder
     for match in _SIGN.finditer(source.text):
         letter = match[0][0]
-        if letter not in "\"/" and letter not in first:
+        if letter not in '"/' and letter not in first:
             first[letter] = Span(source, match.start(), match.end())
             if "." in first and "r" in first:
                 break

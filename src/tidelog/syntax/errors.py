@@ -101,7 +101,10 @@ class EvaluationError(TidelogError):
         self.rule, self.values, self.span = rule, values, span
         shown = ", ".join(f"{name} = {value!r}" for name, value in values.items())
         place = f"\n  --> {span}" if span is not None else ""
-        super().__init__(f"error[TL0401]: {message}{place}\n  = note: in the rule {rule}\n  = note: with {shown or 'no variables'}")
+        super().__init__(
+            f"error[TL0401]: {message}{place}\n  = note: in the rule {rule}\n"
+            f"  = note: with {shown or 'no variables'}"
+        )
 
 
 class UnsupportedError(TidelogError):
@@ -112,4 +115,7 @@ class InternalError(TidelogError):
     """A bug in Tidelog itself."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(f"{message}\nThis is a bug in Tidelog, not in your program: please report it with the program that caused it.")
+        super().__init__(
+            f"{message}\nThis is a bug in Tidelog, not in your program: "
+            "please report it with the program that caused it."
+        )

@@ -35,7 +35,7 @@ def tables() -> dict[str, object]:
     from lark.parsers.lalr_analysis import Shift
 
     lark = Lark(GRAMMAR.read_text(encoding="utf-8"), parser="lalr", lexer="basic", maybe_placeholders=False)
-    table = lark.parser.parser._parse_table  # type: ignore[attr-defined]
+    table = lark.parser.parser._parse_table
     rows = table.states
     symbols = sorted({name for row in rows.values() for name in row})
     is_rule = {rule.origin.name for rule in lark.rules}
@@ -45,8 +45,8 @@ def tables() -> dict[str, object]:
 
     patterns: list[tuple[int, str]] = []
     keywords: dict[str, int] = {}
-    used = [t for t in lark.terminals if t.name in number]
-    for terminal in sorted(used, key=lambda t: (-t.priority, -len(t.pattern.value), t.name)):
+    used = sorted((t for t in lark.terminals if t.name in number), key=lambda t: t.name)
+    for terminal in sorted(used, key=lambda t: (-t.priority, -len(t.pattern.value))):
         if terminal.pattern.type == "str" and terminal.pattern.value.isidentifier():
             keywords[terminal.pattern.value] = number[terminal.name]
         else:
@@ -59,7 +59,7 @@ def tables() -> dict[str, object]:
         kept = [
             i
             for i, symbol in enumerate(rule.expansion)
-            if rule.options.keep_all_tokens or not (symbol.is_term and symbol.filter_out)
+            if rule.options.keep_all_tokens or not getattr(symbol, "filter_out", False)
         ]
         spliced = [i for i in kept if rule.expansion[i].name.startswith("_")]
         name = rule.alias or rule.origin.name
@@ -78,13 +78,16 @@ def tables() -> dict[str, object]:
                 ids[target] = len(ids)
                 queue.append(target)
     states = [
-        sorted([number[name], ids[to] if kind is Shift else -1 - order[to]] for name, (kind, to) in rows[state].items())
+        sorted(
+            [number[name], ids[to] if kind is Shift else -1 - order[to]]
+            for name, (kind, to) in rows[state].items()
+        )
         for state in ids
     ]
     return {
         "symbols": symbols,
         "terminals": sum(name not in is_rule for name in symbols),
-        "names": {t.name: t.pattern.value for t in sorted(used, key=lambda t: t.name) if t.pattern.type == "str"},
+        "names": {t.name: t.pattern.value for t in used if t.pattern.type == "str"},
         "patterns": patterns,
         "keywords": keywords,
         "rules": rules,

@@ -58,6 +58,7 @@ GRAMMAR = Grammar(
 
 END = _number["$END"]
 NAME = _number["NAME"]
+WILDCARD = _number["WILDCARD"]
 POWER = _number["POWER"]
 CARET = _number["CIRCUMFLEX"]
 
@@ -93,7 +94,7 @@ def words(text: str, at: int) -> Iterator[re.Match[str]]:
 
 # Every alternative begins with a plain character, which makes the search fast.
 _BOUNDARY = re.compile(
-    r'"(?:[^"\\\n]++|\\[^\n])*+"?'
+    r'"(?:[^"\\\n]++|\\[^\n])*+"?(?:[\s,]*+"(?:[^"\\\n]++|\\[^\n])*+"?)*+'  # strings, also in a row
     r"|//[^\n]*+"
     r"|/\*(?:[\s\S]*?\*/|[\s\S]*)"
     r"|\.(?=\s|\Z|//|/\*)"
@@ -109,6 +110,6 @@ def next_item(text: str, at: int) -> int:
     for match in _BOUNDARY.finditer(text, at):
         if match[0] == ".":
             return match.end()
-        if match[0][0] not in "\"/":
+        if match[0][0] not in '"/':
             return match.start()
     return len(text)

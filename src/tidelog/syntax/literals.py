@@ -89,7 +89,10 @@ _WRITTEN = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\\": "\\\\", '"': '\\"'}
 
 def write_string(value: str) -> str:
     """A string in quotes, with escapes where they are needed."""
-    return '"' + "".join(_WRITTEN.get(c) or (c if c.isprintable() else f"\\u{{{ord(c):x}}}") for c in value) + '"'
+    if value.isprintable() and '"' not in value and "\\" not in value:
+        return f'"{value}"'
+    written = (_WRITTEN.get(c) or (c if c.isprintable() else f"\\u{{{ord(c):x}}}") for c in value)
+    return '"' + "".join(written) + '"'
 
 
 def write_float(value: float) -> str:

@@ -66,7 +66,7 @@ def explain(stuck: Stuck) -> tuple[Diagnostic, int | None]:
             "string without closing quote",
             Span(stuck.source, stuck.start, stuck.start + 1),
             "it begins here",
-            hint='close the string with " on the same line; write a quote in a string as \\" and a line end as \\n',
+            hint='close the string with " on the same line; in a string, \\" is a quote and \\n a line end',
         )
         return problem, stuck.end  # the closing '.' is most likely inside the string
     if stuck.kind == UNSUPPORTED:
@@ -183,7 +183,7 @@ def _words(expected: frozenset[int]) -> str:
     if not is_operand and expected & _OPERATORS:
         said.append("an operator")
     if not said:
-        said = sorted({GRAMMAR.shown.get(kind, GRAMMAR.symbols[kind].lower()) for kind in expected})[:5]
+        said = sorted(f"'{GRAMMAR.shown.get(kind, GRAMMAR.symbols[kind].lower())}'" for kind in expected)[:5]
     return said[0] if len(said) == 1 else ", ".join(said[:-1]) + " or " + said[-1]
 
 
@@ -253,7 +253,7 @@ def _hint(stuck: Stuck, expected: frozenset[int]) -> str | None:
         after = re.compile(r"[^\W\d]\w*").match(text, stuck.end)
         if after is not None:
             near = difflib.get_close_matches(after[0][:50], _DIRECTIVES, 1)
-            return f"did you mean '.{near[0]}'?" if near else "the directives are .decl .input .output .printsize"
+            return f"did you mean '.{near[0]}'?" if near else f"the directives are .{' .'.join(_DIRECTIVES)}"
         return "a rule ends with one '.'"
     if not stuck.in_item() and word in ("!", "not"):
         return "the head of a rule cannot be negated"

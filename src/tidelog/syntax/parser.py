@@ -7,7 +7,10 @@ cannot place has `mistakes.py` explain it, then goes on with the next item.
 
 from __future__ import annotations
 
+import gc
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tidelog.syntax import ast
@@ -15,7 +18,8 @@ from tidelog.syntax.build import Action, Builder, Values
 from tidelog.syntax.depth import MAX_DEPTH, too_deep
 from tidelog.syntax.dialect import recognise
 from tidelog.syntax.errors import Diagnostic, ProgramError
-from tidelog.syntax.lexer import CARET, END, GRAMMAR, KINDS, NAME, POWER, next_item, words
+from tidelog.syntax.facts import is_plain, read_facts
+from tidelog.syntax.lexer import CARET, END, GRAMMAR, KINDS, NAME, POWER, WILDCARD, next_item, words
 from tidelog.syntax.mistakes import Stuck, explain
 from tidelog.syntax.source import Source, Span
 
@@ -35,11 +39,12 @@ def parse(text: str, name: str = "<text>") -> ast.Module:
         span = Span(source, surrogate.start(), surrogate.end())
         raise ProgramError([Diagnostic("TL0001", "half of a character (a lone surrogate)", span)])
     dialect, problems = recognise(source)
-    builder = Builder(source, dialect)
-    _Parser(builder).run()
-    if builder.defined & builder.tested:  # a relation is named like a test: read its atoms as atoms
-        builder = Builder(source, dialect, frozenset(builder.defined))
+    with _no_collection():
+        builder = Builder(source, dialect)
         _Parser(builder).run()
+        if builder.defined & builder.tested:  # a relation is named like a test: read its atoms as atoms
+            builder = Builder(source, dialect, frozenset(builder.defined))
+            _Parser(builder).run()
     problems += builder.problems
     if problems:
         raise ProgramError(_shown(problems))
@@ -63,6 +68,18 @@ def read(path: str | Path) -> ast.Module:
         problem = Diagnostic("TL0001", "the file is not UTF-8 text", span, notes=(note,))
         raise ProgramError([problem]) from None
     return parse(text, str(path))
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Pause Python's search for cycles: a large tree has none, and looking takes half of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _shown(problems: list[Diagnostic]) -> list[Diagnostic]:
@@ -94,7 +111,7 @@ class _Parser:
         """Parse all items, going on after each mistake."""
         at: int | None = 0
         while at is not None and len(self.builder.problems) < COUNTED_PROBLEMS:
-            at = self._items(at)
+            at = self._items(read_facts(self.builder, at))
 
     def _items(self, at: int) -> int | None:
         """Parse items from an offset on; the offset to go on at after a mistake, or None at the end."""
@@ -116,7 +133,7 @@ class _Parser:
             while True:
                 action = table[state].get(kind)
                 if action is None:
-                    if kind != NAME and word.isidentifier() and NAME in table[state]:
+                    if kind not in (NAME, WILDCARD) and word.isidentifier() and NAME in table[state]:
                         kind = NAME  # a word that is reserved only elsewhere
                         continue
                     begin, end = match.span(group)
@@ -134,39 +151,41 @@ class _Parser:
                     break
                 # put together what is on top of the stack
                 symbol, length, make, kept, spliced, name = reductions[-1 - action]
-                if length:
+                if length == 1:  # the usual case: what is on top changes its meaning, not its place
+                    children = values[-1:]
+                    start, end = starts[-1], ends[-1]
+                elif length:
                     children = values[-length:]
-                    start = starts[-length]
-                    end = ends[-1]
-                    del states[-length:], values[-length:], starts[-length:], ends[-length:]
+                    start, end = starts[-length], ends[-1]
+                    cut = 1 - length
+                    del states[cut:], values[cut:], starts[cut:], ends[cut:]
+                    ends[-1] = end
                 else:
-                    children, start = [], match.start(group)
-                    end = start
-                if name == "":
-                    value = children[0]
-                else:
-                    if kept is not None or spliced:
-                        children = _children(children, kept, spliced)
-                    if make is not None:
-                        value = make(children, start, end)
-                    elif name == "_item":
-                        self._item(children[0], length_of_item)
-                        length_of_item = 0
-                        value = []  # nothing to keep; see `Stuck.in_item`
-                    else:
-                        value = children
-                below = states[-1]
-                key = (below, symbol, kind)
+                    children = []
+                    start = end = match.start(group)
+                    states.append(state)
+                    values.append(None)
+                    starts.append(start)
+                    ends.append(end)
+                if kept is not None or spliced:
+                    children = _children(children, kept, spliced)
+                if make is not None:
+                    values[-1] = make(children, start, end)
+                elif name == "_item":
+                    self._item(children[0], length_of_item)
+                    if is_plain(self.text, starts_here := match.start(group)):
+                        return starts_here
+                    length_of_item = 0
+                    values[-1] = []  # nothing to keep; see `Stuck.in_item`
+                elif name:
+                    values[-1] = children
+                key = (states[-2], symbol, kind)
                 jump = jumps.get(key)
                 if jump is None:
-                    jump = jumps[key] = self._jump(below, symbol, kind)
-                state = jump
+                    jump = jumps[key] = self._jump(*key)
+                state = states[-1] = jump
                 if kind == END and state == GRAMMAR.end:
                     return None
-                states.append(state)
-                values.append(value)
-                starts.append(start)
-                ends.append(end)
         raise AssertionError("the last word is the end of the text")
 
     def _jump(self, below: int, symbol: int, kind: int) -> int:

@@ -37,7 +37,7 @@ class Source:
         return self.text[start:end].rstrip("\r\n")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Span:
     """The characters `start` (inclusive) to `end` (exclusive) of a source."""
 
