@@ -74,11 +74,11 @@ class Codes:
         if isinstance(value, str):
             return self._string(value)
         whole = int(value)
+        if whole >= 1 << 63 and not is_text(type):
+            whole -= 1 << 64  # u64: the same bits, read as signed
         if -SMALL <= whole < SMALL:
             return whole & 0x7FFFFFFF
-        if is_text(type):
-            return WIDE | self._big(whole)
-        return WIDE | self._wide(whole - (1 << 64) if whole >= 1 << 63 else whole)
+        return WIDE | (self._big(whole) if is_text(type) else self._wide(whole))
 
     def value(self, code: int, type: Type) -> Value:
         """The value of a code."""

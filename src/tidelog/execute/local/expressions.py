@@ -180,13 +180,15 @@ def _integer_arithmetic(node: Apply, args: list[Array]) -> Array | None:
     """Checked arithmetic on 64 bits; None where 64 bits may not be enough to check it."""
     low, high = node.type.bounds()
     left = args[0]
+    if len(left) == 0:
+        return left
     if node.function == "neg":
         left, right = np.zeros_like(args[0]), args[0]
     else:
         right = args[1]
     with np.errstate(all="ignore"):
         if node.function == "mul":
-            if (np.abs(left) >= EXACT_FACTOR).any() or (np.abs(right) >= EXACT_FACTOR).any():
+            if any((abs(int(bound)) >= EXACT_FACTOR) for a in (left, right) for bound in (a.min(), a.max())):
                 return None
             result = left * right
             wrapped = np.zeros(len(result), np.bool_)

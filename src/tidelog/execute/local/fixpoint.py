@@ -77,6 +77,7 @@ class Run:
         self.pool, self.threads, self.share_from = pool, threads, share_from
         self.run: Words = np.zeros(at.RUN_WORDS, np.int64)
         self.run[at.RUN_ROW] = -1
+        self.run[at.RUN_ALONE] = 1
         self.workers = [new_worker(len(self.forms)) for _ in range(threads)]
         self.interpreted = [0] * len(self.forms)  # instances counted by `columns`
         self.plan()
@@ -185,7 +186,7 @@ class Run:
         if self.threads == 1 or high - low < self.share_from:
             w = self.workers[0]
             state, _ = join.run_form(
-                self.code, start, w.regs, w.stack, w.scratch, low, high, 0, True,
+                self.code, start, w.regs, w.stack, w.scratch, low, high, 0,
                 self.run.ctypes.data, w.counts, number,
             )  # fmt: skip
             if state != join.COMPLETE:
@@ -207,7 +208,9 @@ class Run:
 
         while True:
             head.lift_limit()
+            self.run[at.RUN_ALONE] = 0
             states = self._everyone(self.threads, work)
+            self.run[at.RUN_ALONE] = 1
             head.restore_limit()
             if join.NO_MEMORY in states:
                 self._no_memory()

@@ -59,6 +59,7 @@ from tidelog.execute.local.layout import (
     OUT_WORDS,
     OUTPUTS,
     ROWS,
+    RUN_ALONE,
     RUN_WIDE,
     SAME,
     SCAN,
@@ -141,13 +142,13 @@ def find_slot(code: Words, index: int, registers: int, regs: Words, scratch: int
 @kernel
 def holds(code: Words, check: int, regs: Words, scratch: int, wide: int) -> bool:
     """Whether a check passes for what the registers hold."""
-    kind = code[check + CHECK_KIND]
+    kind: int = code[check + CHECK_KIND]
     if kind <= NOT_MEMBER:
-        relation = code[check + CHECK_TARGET]
+        relation: int = code[check + CHECK_TARGET]
         gather(code, code[check + CHECK_CELLS], max(1, load64(relation + 8 * ARITY)), regs, scratch)
         return kind == MEMBER if contains_many(relation, scratch) else kind == NOT_MEMBER
     if kind <= NOT_EXISTS:
-        index = code[check + CHECK_TARGET]
+        index: int = code[check + CHECK_TARGET]
         slot = find_slot(code, index, code[check + CHECK_CELLS], regs, scratch)
         return kind == EXISTS if load64(slot) else kind == NOT_EXISTS
     left: int = regs[code[check + CHECK_LEFT]]
@@ -344,7 +345,6 @@ def run_form(
     low: int,
     high: int,
     worker: int,
-    alone: bool,
     run: int,
     counts: Words,
     number: int,
@@ -355,6 +355,7 @@ def run_form(
     rule instances considered, exactly once for each, also when a row has to be redone.
     """
     wide = load64(run + 8 * RUN_WIDE)
+    alone = load64(run + 8 * RUN_ALONE) != 0
     at = code[form + CONSTANTS]
     for _ in range(code[form + CONSTANT_COUNT]):
         regs[code[at]] = code[at + 1]

@@ -105,4 +105,6 @@ RUN_CURSOR = 4  # next driver row to hand to a worker (parallel rounds)
 RUN_END = 5
 RUN_TASK = 6  # next index to bring up to date (parallel rounds)
 RUN_WIDE = 7  # address of the table of wide integers
+RUN_ALONE = 8  # 1 while a lone worker runs, which may grow tables itself
+RUN_FIRST = 9  # 0: the number of the first worker
 RUN_WORDS = 16

@@ -11,7 +11,9 @@ Words are int64 throughout: Numba promotes int64 with uint64 to float64.
 from __future__ import annotations
 
 import ctypes
+import hashlib
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
@@ -29,14 +31,29 @@ Cells = npt.NDArray[np.uint32]
 _F = TypeVar("_F", bound=Callable[..., object])
 
 
-def kernel(function: _F) -> _F:
+def _sources() -> str:
+    """A digest of the modules that kernels are in."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+_SOURCES = _sources()
+
+
+def kernel(function: _F, *, in_place: bool = False) -> _F:
     """Compile once, cache on disk, run without the interpreter lock."""
-    return cast(_F, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+    compiled: Any = numba.njit(cache=True, nogil=True, error_model="numpy", forceinline=in_place)(function)
+    # Numba takes a cached kernel as valid while the file it is written in stays the same, but
+    # kernels contain others from other files: a cached one is valid while none of them changes.
+    compiled._cache._cache_file._source_stamp = _SOURCES
+    return cast(_F, compiled)
 
 
 def inlined(function: _F) -> _F:
     """A part of kernels that is always compiled in place, so that constant arguments fold."""
-    return cast(_F, numba.njit(cache=True, nogil=True, error_model="numpy", forceinline=True)(function))
+    return kernel(function, in_place=True)
 
 
 # --- instructions ------------------------------------------------------------

@@ -69,7 +69,9 @@ def find_members(relation: int, packed: int, found: Bools) -> None:
 def insert_into(relation: int, packed: int, count: int, out: int) -> bool:
     """Insert packed rows, the new ones into an output buffer. False: no memory."""
     words = load64(relation + 8 * WORDS)
+    state = COMPLETE
     for i in range(count):
-        if insert(relation, out, packed + 8 * words * i, words, True) != COMPLETE:
-            return False
-    return True
+        state = insert(relation, out, packed + 8 * words * i, words, True)
+        if state != COMPLETE:
+            break
+    return state == COMPLETE

@@ -24,6 +24,7 @@ from tidelog.execute.local.layout import (
     ROWS,
     RUN_CURSOR,
     RUN_END,
+    RUN_FIRST,
     RUN_FORM,
     RUN_NEW,
     RUN_ROUND,
@@ -151,6 +152,8 @@ def run_rounds(
     round's DELTA is worth sharing (LARGE: `large` rows or more), or when a relation has
     outgrown its limit, so that other join orders may be better (GROWN).
     """
+    # Not a literal 0, for which the kernels would be compiled once more.
+    first = load64(run + 8 * RUN_FIRST)
     while True:
         form = load64(run + 8 * RUN_FORM)
         while form < len(forms):
@@ -161,7 +164,7 @@ def run_rounds(
             while low < high:
                 upto = min(high, low + SLICE)
                 state, low = run_form(
-                    code, forms[form], regs, stack, scratch, low, upto, 0, True, run, counts, form
+                    code, forms[form], regs, stack, scratch, low, upto, first, run, counts, form
                 )
                 if state == NO_MEMORY:
                     return OUT_OF_MEMORY
@@ -172,7 +175,7 @@ def run_rounds(
                     return PAUSED
             form += 1
             store64(run + 8 * RUN_ROW, -1)
-        new = absorb_all(relations, 1, run)
+        new = absorb_all(relations, first + 1, run)
         if new < 0:
             return OUT_OF_MEMORY if new == -1 else TOO_MANY_ROWS
         if new == 0:
@@ -212,9 +215,7 @@ def share_form(
     """
     while True:
         if low < high:
-            state, low = run_form(
-                code, form, regs, stack, scratch, low, high, worker, False, run, counts, number
-            )
+            state, low = run_form(code, form, regs, stack, scratch, low, high, worker, run, counts, number)
             if state != COMPLETE:
                 return state, low, high
         end = load64(run + 8 * RUN_END)

@@ -24,11 +24,9 @@ from __future__ import annotations
 
 from tidelog.execute.local.layout import (
     BLOCK_BITS,
-    COUNT,
     LAST_SHIFT,
     LIMIT,
     MASK,
-    ROWS,
     SLOTS,
     USED,
     WORDS,
@@ -55,6 +53,7 @@ MIX = -7046029254386353131  # 2^64 / golden ratio, odd
 MAX_LOAD_TENTHS = 7
 HARD_LOAD_TENTHS = 9
 FEW_NEIGHBOURS = 1.5
+SAMPLE = 256  # slots
 
 
 @inlined
@@ -263,27 +262,28 @@ def neighbours(relation: int, rows_now: int) -> float:
     """How many rows of the set share a block, on average (from a sample where slots are rows)."""
     if load64(relation + 8 * BLOCK_BITS):
         return rows_now / max(load64(relation + 8 * USED), 1)
-    count = load64(relation + 8 * COUNT)
     words = load64(relation + 8 * WORDS)
     shift = load64(relation + 8 * LAST_SHIFT)
-    rows = load64(relation + 8 * ROWS)
-    if count == 0:
-        return 1.0
+    slots = load64(relation + 8 * SLOTS)
+    size = load64(relation + 8 * MASK) + 1
     probe = reallocate(0, 8 * words)
     found = 0
-    sampled = min(count, 128)
-    for s in range(sampled):
-        row = rows + 8 * words * ((s * count) // sampled)
-        for w in range(words):
-            store64(probe + 8 * w, load64(row + 8 * w))
-        last = load64(row + 8 * (words - 1))
+    sampled = 0
+    for i in range(0, size, max(1, size // SAMPLE)):
+        slot = slots + 8 * words * i
+        last = load64(slot + 8 * (words - 1))
+        if last == EMPTY:
+            continue
+        sampled += 1
+        for w in range(words - 1):
+            store64(probe + 8 * w, load64(slot + 8 * w))
         base = last & ~(63 << shift)
         for b in range(64):
             store64(probe + 8 * (words - 1), base | (b << shift))
             if contains_many(relation, probe):
                 found += 1
     release(probe)
-    return found / sampled
+    return found / max(1, sampled)
 
 
 @kernel
