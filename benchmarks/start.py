@@ -27,10 +27,10 @@ path(x, z) :- path(x, y), edge(y, z).
 
 def seconds(command: list[str], expect: str) -> float:
     began = time.perf_counter()
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run(command, capture_output=True, text=True)
     took = time.perf_counter() - began
-    if expect not in done.stdout:
-        sys.exit(f"{' '.join(command)} did not print {expect!r}:\n{done.stdout}")
+    if done.returncode != 0 or expect not in done.stdout:
+        sys.exit(f"{' '.join(command)} did not print {expect!r}:\n{done.stdout}{done.stderr}")
     return took
 
 
