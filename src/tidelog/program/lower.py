@@ -13,9 +13,11 @@ import re
 from collections.abc import Mapping, Sequence
 
 from tidelog.program import aggregates
+from tidelog.program.cells import fixed
 from tidelog.program.draft import (
     Body,
     DAggregate,
+    DApply,
     DAtom,
     DCondition,
     DConst,
@@ -122,10 +124,11 @@ class Lowering:
         With `every`, each `_` of a positive atom becomes a variable: an aggregate
         ranges over the bindings of all variables, anonymous ones included.
         """
-        slots: list[list[Literal]] = [[] for _ in body.literals]
+        literals = [part for literal in body.literals for part in self._apart(literal)]
+        slots: list[list[Literal]] = [[] for _ in literals]
         waiting: list[int] = []
         ready: list[Literal] = []
-        for index, literal in enumerate(body.literals):
+        for index, literal in enumerate(literals):
             if _aggregates(literal):
                 waiting.append(index)
             else:
@@ -133,13 +136,29 @@ class Lowering:
                 ready += slots[index]
         while waiting:
             bound = aggregates.bound_by([*ready, *around])
-            index = next((i for i in waiting if self._can_group(body.literals[i], bound)), -1)
+            index = next((i for i in waiting if self._can_group(literals[i], bound)), -1)
             if index < 0:
                 raise InternalError("an aggregate waits for a variable that nothing binds")
             waiting.remove(index)
-            slots[index] = self._with_aggregates(body.literals[index], [*ready, *around], every)
+            slots[index] = self._with_aggregates(literals[index], [*ready, *around], every)
             ready += slots[index]
         return [literal for slot in slots for literal in slot]
+
+    def _apart(self, literal: DLiteral) -> list[DLiteral]:
+        """An atom and the aggregates among its arguments, whose keys it may bind itself."""
+        if not isinstance(literal, DAtom) or literal.negated or not _aggregates(literal):
+            return [literal]
+        args: list[DExpr] = []
+        tests: list[DLiteral] = []
+        for arg in literal.args:
+            if aggregates_in(arg):
+                self.fresh += 1
+                var = DVar(Variable(f"${self.fresh}", arg.span, None, arg.cell), arg.span)
+                tests.append(DCondition(DApply("eq", (var, arg), fixed(BOOL), arg.span), arg.span))
+                args.append(var)
+            else:
+                args.append(arg)
+        return [DAtom(literal.relation, tuple(args), literal.span, literal.name_span), *tests]
 
     def _can_group(self, literal: DLiteral, bound: set[str]) -> bool:
         return all(v.name in bound for aggregate in _aggregates(literal) for v in outer(aggregate))

@@ -88,7 +88,7 @@ def _slice(args: tuple[DExpr, ...], result: Cell, span: Span) -> DExpr:
 
 
 def _logical(function: str) -> Build:
-    """Soufflé's `land`, `lor`, `lnot`: on numbers, where 0 is false and 1 is true."""
+    """Soufflé's `land`, `lor`, `lxor`: on numbers, where 0 is false and 1 is true."""
 
     def build(args: tuple[DExpr, ...], result: Cell, span: Span) -> DExpr:
         true = [DApply("ne", (a, DConst(0, a.cell, span)), fixed(BOOL), span) for a in args]
@@ -157,7 +157,6 @@ _SHARED = _table(
         "land(int, int) -> int": _logical("and"),
         "lor(int, int) -> int": _logical("or"),
         "lxor(int, int) -> int": _logical("ne"),
-        "lnot(int) -> int": _logical("not"),
         "itou(s64) -> u64": "cast",
         "itof(s64) -> double": "cast",
         "utoi(u64) -> s64": "cast",

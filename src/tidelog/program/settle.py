@@ -6,6 +6,7 @@ Also the one place where draft expressions become expressions of the model.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Mapping
 
 from tidelog.program import model
@@ -71,18 +72,19 @@ class Settled:
 
 def check_values(found: Expressions, settled: Settled, problems: Problems) -> None:
     """Report literals out of range, casts that cannot be, constant expressions that fail."""
-    wrong: set[DExpr] = set()
     for literal in found.literals:
         if not literal.cell.find().broken and not _in_range(literal, settled.type(literal.cell)):
-            wrong.add(literal)
             _out_of_range(literal, settled.type(literal.cell), problems)
     for operand, target, span in found.casts:
         source = settled.type(operand.cell)
         if not operand.cell.find().broken and not can_cast(source, target):
-            wrong.add(operand)
             problems.add("TL0207", f"{source} cannot be cast to {target}", span)
+    faulty = sorted(problem.span.start for problem in problems.found if problem.span is not None)
     for expr in found.computed:
-        if any(part.cell.find().broken or part in wrong for part in parts(expr)):
+        place = bisect_left(faulty, expr.span.start)
+        if place < len(faulty) and faulty[place] < expr.span.end:
+            continue  # something in it is reported already
+        if any(part.cell.find().broken for part in parts(expr)):
             continue
         try:
             settled.constant(expr)
