@@ -3,6 +3,15 @@
 The parser knows which words it would have taken; this module turns that into what
 a person expected to write. The order of the tests in `explain` is from the most
 telling mistake to the plain "expected this, found that".
+
+    TL0000 more problems than are shown      TL0008 nested too deeply, too long
+    TL0001 not a text                        TL0009 no '.' at the end of a rule
+    TL0002 both styles of declarations       TL0010 not supported yet
+    TL0003 something else was expected       TL0011 bracket not closed
+    TL0004 string not closed                 TL0012 aggregate that does not exist
+    TL0005 comment not closed                TL0013 field given twice
+    TL0006 number that cannot be read        TL0014 character that has no place in a program
+    TL0007 escape that does not exist
 """
 
 from __future__ import annotations
@@ -11,7 +20,7 @@ import difflib
 import re
 from dataclasses import dataclass
 
-from tidelog.syntax.build import Values
+from tidelog.syntax.build import FOLDS, Values
 from tidelog.syntax.errors import Diagnostic, Label
 from tidelog.syntax.lexer import (
     BAD,
@@ -49,10 +58,6 @@ class Stuck:
         at = self.ends[-1] if self.ends else self.start
         return Span(self.source, at, at)
 
-    def in_item(self) -> bool:
-        """Whether an item has begun (finished items lie on the stack as one empty value)."""
-        return any(value != [] for value in self.values)
-
 
 def explain(stuck: Stuck) -> tuple[Diagnostic, int | None]:
     """The diagnostic, and the offset to go on at (None: nothing more can be read)."""
@@ -69,13 +74,17 @@ def explain(stuck: Stuck) -> tuple[Diagnostic, int | None]:
             hint='close the string with " on the same line; in a string, \\" is a quote and \\n a line end',
         )
         return problem, stuck.end  # the closing '.' is most likely inside the string
-    if stuck.kind == UNSUPPORTED:
-        problem = Diagnostic("TL0010", f"'{stuck.word}' is not supported yet", span)
-        return problem, _after_unsupported(text, stuck.end)
+    later = _later(stuck)
+    if later is not None:
+        return later, _after_unsupported(text, stuck.end)
+    if stuck.kind == BAD and not stuck.word.isprintable():
+        problem = Diagnostic("TL0014", f"character U+{ord(stuck.word):04X} has no place in a program", span)
+        return problem, next_item(text, stuck.end)
+
     expected = _accepted(stuck.states)
-    open_bracket = _open_bracket(stuck)
-    ends_item = stuck.kind == END or stuck.word in (".", ":-") or _starts_item(stuck)
-    if _word("DOT") in expected and not open_bracket and (stuck.kind == END or _starts_item(stuck)):
+    bracket = _open_bracket(stuck)
+    where = stuck.after_previous() if stuck.kind == END else span
+    if _word("DOT") in expected and bracket is None and (stuck.kind == END or _starts_item(stuck)):
         problem = Diagnostic(
             "TL0009",
             "missing '.' at the end of the rule",
@@ -83,43 +92,48 @@ def explain(stuck: Stuck) -> tuple[Diagnostic, int | None]:
             hint="a rule and a fact end with '.'",
         )
         return problem, None if stuck.kind == END else stuck.start
-    positional = stuck.word == "." and stuck.values and stuck.values[-1] == "," and not _at_end(stuck)
-    if open_bracket is not None and ends_item and not positional:
-        opened, bracket = open_bracket
-        closing = {"(": ")", "{": "}"}[bracket]
+    ends_item = stuck.kind == END or stuck.word == ":-" or _is_full_stop(stuck) or _starts_item(stuck)
+    if bracket is not None and ends_item:
+        opened, opening = bracket
         problem = Diagnostic(
             "TL0011",
-            f"'{bracket}' without '{closing}'",
-            stuck.after_previous() if stuck.kind == END else span,
+            f"'{opening}' without '{_CLOSING[opening]}'",
+            where,
             f"expected {_words(expected)}",
             (Label(opened, "opened here"),),
         )
-        return problem, _resume(stuck)
+        return problem, _resume(stuck, expected)
     found = "the end of the text" if stuck.kind == END else f"'{_shorten(stuck.word)}'"
     message = f"expected {_words(expected)}, found {found}"
-    where = stuck.after_previous() if stuck.kind == END else span
-    problem = Diagnostic(_code(stuck), message, where, hint=_hint(stuck, expected))
-    if _unsupported_word(stuck) is not None:
-        problem = Diagnostic("TL0010", f"{_unsupported_word(stuck)} not supported yet", span)
-    return problem, _resume(stuck)
+    return Diagnostic("TL0003", message, where, hint=_hint(stuck, expected)), _resume(stuck, expected)
 
 
-def _code(stuck: Stuck) -> str:
-    return "TL0014" if stuck.kind == BAD and not stuck.word.isprintable() else "TL0003"
+_CLOSING = {"(": ")", "{": "}"}
 
 
-def _resume(stuck: Stuck) -> int | None:
+def _resume(stuck: Stuck, expected: frozenset[int]) -> int | None:
     if stuck.kind == END:
         return None
-    # At the first word of an item, go past it: else nothing would be gained.
-    at = stuck.start if stuck.in_item() or stuck.word == "." else stuck.end
-    return next_item(stuck.source.text, at)
+    # Where an item may begin, go past the word that begins none: else nothing would be gained.
+    at_start = _word("DECL") in expected and stuck.word != "."
+    return next_item(stuck.source.text, stuck.end if at_start else stuck.start)
 
 
 def _after_unsupported(text: str, at: int) -> int:
-    """After an unsupported directive: the next line that looks like an item, or what `next_item` says."""
-    line = re.compile(r"\n(?=\s*(?:\.|[\w?]+\s*\(|//|/\*))").search(text, at)
+    """After something unsupported: past its braces, or the next line that looks like an item."""
+    line_end = text.find("\n", at)
+    brace = text.find("{", at, line_end if line_end >= 0 else len(text))
+    depth = 0
+    for match in _BRACE.finditer(text, brace) if brace >= 0 else ():
+        depth += 1 if match[0] == "{" else -1
+        if depth == 0:
+            return match.end()
+    line = _NEXT_LINE.search(text, at)
     return min(next_item(text, at), line.end() if line else len(text))
+
+
+_BRACE = re.compile(r"[{}]")
+_NEXT_LINE = re.compile(r"\n(?=[ \t]*(?:\.|[\w?]+[ \t]*\(|//|/\*))")
 
 
 # --- what the parser would have taken ------------------------------------------
@@ -206,15 +220,15 @@ def _open_bracket(stuck: Stuck) -> tuple[Span, str] | None:
 _HEAD = re.compile(r"[^\W\d][\w?]*\s*\(|(?:input|output)\s+relation\s|relation\s")
 
 
-def _at_end(stuck: Stuck) -> bool:
-    """Whether nothing follows the word on its line, or only space."""
-    return stuck.source.text[stuck.end : stuck.end + 1].strip() == ""
+def _is_full_stop(stuck: Stuck) -> bool:
+    """Whether the word is a '.' that nothing follows directly."""
+    return stuck.word == "." and stuck.source.text[stuck.end : stuck.end + 1].strip() == ""
 
 
 def _starts_item(stuck: Stuck) -> bool:
     """Whether the word looks like the beginning of an item: a directive, or a name( on a new line."""
     text = stuck.source.text
-    if stuck.word.startswith(".") and len(stuck.word) > 1:
+    if stuck.kind in (_word("DECL"), _word("DIRECTIVE")):
         return True
     if stuck.word in ("input", "output", "relation"):
         return _HEAD.match(text, stuck.start) is not None
@@ -235,37 +249,73 @@ _DIRECTIVES = ("decl", "input", "output", "printsize")
 
 
 def _hint(stuck: Stuck, expected: frozenset[int]) -> str | None:
-    text, word = stuck.source.text, stuck.word
+    """What to write instead, where it can be guessed."""
+    word = stuck.word
     last = stuck.values[-1] if stuck.values else None
     if stuck.kind in (MISTAKE, BAD) and word in _SPELLING:
         return _SPELLING[word]
-    if word == "<" and _word("__ANON_0") in expected:
+    if _word("DECL") in expected:
+        return _hint_at_start(stuck)
+    if _word("__ANON_0") in expected and (word == ":" or word.startswith("<")):
         return "':-' stands between the head and the body of a rule"
-    if word == ":" and _word("__ANON_0") in expected:
-        return "':-' stands between the head and the body of a rule"
-    if last == "," and (word in (")", "}") or (word == "." and _at_end(stuck))):
+    if word == "." and stuck.source.text[stuck.end : stuck.end + 1].isdigit():
+        return "a number begins with a digit: 0.5"
+    if last == "," and (word in (")", "}") or _is_full_stop(stuck)):
         return "remove the ',' before it"
     if last == ":-" and word == ".":
         return "a rule without a body is a fact: leave out ':-'"
     if word in (")", "}") and _open_bracket(stuck) is None:
         return f"there is no open '{'(' if word == ')' else '{'}' that it could close"
-    if not stuck.in_item() and word == ".":
-        after = re.compile(r"[^\W\d]\w*").match(text, stuck.end)
-        if after is not None:
-            near = difflib.get_close_matches(after[0][:50], _DIRECTIVES, 1)
-            return f"did you mean '.{near[0]}'?" if near else f"the directives are .{' .'.join(_DIRECTIVES)}"
-        return "a rule ends with one '.'"
-    if not stuck.in_item() and word in ("!", "not"):
-        return "the head of a rule cannot be negated"
-    if word == "." and last == "," and _open_bracket(stuck) is not None:
+    if (word == "." and last == ",") or (_word("DOT") in expected and _open_bracket(stuck) is not None):
         return "arguments are given either all by position or all by name: r(.x = 1, .y = 2)"
+    if stuck.kind == _word("GROUP_BY"):
+        return "a group has a name: var m = v.group_by(k).min()"
+    if word == "{" or (word == ":" and last in FOLDS):
+        return "aggregates are written count : { r(x) } and sum x : { r(x) }"
+    if last == "if" or _word("ELSE") in expected:
+        return "a conditional is written if (c) a else b"
     if stuck.kind in (_word("COMPARE"), _word("EQUALS")) and expected & _OPERATORS:
         return "comparisons do not chain: write a < b, b < c"
     if _word("COLON") in expected and _word("COMMA") not in expected and word in (",", ")"):
         return "a column has a type: x: number"
+    if expected == {_word("EQUALS")} and word == "==":
+        return "a variable gets its value with '='"
+    if expected == {_word("LPAR")}:
+        return _hint_after_name(last, word)
+    if _word("COMMA") in expected and (word == "!" or word[:1].isidentifier()):
+        return "is there a ',' missing before it?"
     return None
 
 
+def _hint_at_start(stuck: Stuck) -> str | None:
+    if stuck.word == ".":
+        after = _NAME.match(stuck.source.text, stuck.end)
+        if after is None:
+            return "a rule ends with one '.'"
+        near = difflib.get_close_matches(after[0][:50], _DIRECTIVES, 1)
+        return f"did you mean '.{near[0]}'?" if near else f"the directives are .{' .'.join(_DIRECTIVES)}"
+    if stuck.word in ("!", "not"):
+        return "the head of a rule cannot be negated"
+    if stuck.word in (")", "}"):
+        return f"there is no open '{'(' if stuck.word == ')' else '{'}' that it could close"
+    return "comments begin with //" if stuck.word == "%" else None
+
+
+_NAME = re.compile(r"[^\W\d]\w*")
+
+
+def _hint_after_name(name: object, word: str) -> str | None:
+    """The parser has read a name where an item begins, and no '(' follows."""
+    if name in ("input", "output", "relation"):
+        return "a relation is declared as in: input relation R(x: s64, y: string)"
+    if name == "var":
+        return "a variable is set in the body of a rule"
+    if word in (":-", ".", ","):
+        return f"a relation without columns is written {_shorten(str(name))}()"
+    return None
+
+
+# Words of either language that are later work: where they begin something, and as characters.
 _LATER_WORDS = {
     "typedef": "type definitions are",
     "function": "functions are",
@@ -278,20 +328,28 @@ _LATER_WORDS = {
     "multiset": "multisets are",
     "primary": "primary keys are",
     "eqrel": "equivalence relations are",
-    "FlatMap": "FlatMap is",
+}
+_LATER_CHARACTERS = {
+    ";": "alternatives in a body are",
+    "[": "records and lists are",
+    "@": "'@' is",
+    "$": "'$' is",
 }
 
 
-def _unsupported_word(stuck: Stuck) -> str | None:
-    """A word of either language that is later work, with a verb."""
-    if stuck.word == ";":
-        return "alternatives in a body (write one rule for each) are"
-    if stuck.word == "[":
-        return "records and lists are"
-    if stuck.word == "@" or stuck.word == "$":
-        return f"'{stuck.word}' is"
-    here = stuck.values[-1] if stuck.values else None
-    return _LATER_WORDS.get(stuck.word) or (_LATER_WORDS.get(here) if isinstance(here, str) else None)
+def _later(stuck: Stuck) -> Diagnostic | None:
+    """The diagnostic for something that is not supported yet."""
+    if stuck.kind == UNSUPPORTED:
+        return Diagnostic("TL0010", f"'{stuck.word}' is not supported yet", stuck.span())
+    if stuck.kind == BAD and stuck.word in _LATER_CHARACTERS:
+        hint = "write one rule for each alternative" if stuck.word == ";" else None
+        what = _LATER_CHARACTERS[stuck.word]
+        return Diagnostic("TL0010", f"{what} not supported yet", stuck.span(), hint=hint)
+    last = stuck.values[-1] if stuck.values else None
+    if isinstance(last, str) and last in _LATER_WORDS and stuck.word not in ("(", ")", ",", "."):
+        span = Span(stuck.source, stuck.starts[-1], stuck.ends[-1])
+        return Diagnostic("TL0010", f"{_LATER_WORDS[last]} not supported yet", span)
+    return None
 
 
 def _shorten(word: str) -> str:

@@ -111,7 +111,9 @@ class _Parser:
         """Parse all items, going on after each mistake."""
         at: int | None = 0
         while at is not None and len(self.builder.problems) < COUNTED_PROBLEMS:
-            at = self._items(read_facts(self.builder, at))
+            at = read_facts(self.builder, at)
+            resume = self._items(at)
+            at = None if resume is None else max(resume, at + 1)  # never stand still
 
     def _items(self, at: int) -> int | None:
         """Parse items from an offset on; the offset to go on at after a mistake, or None at the end."""
@@ -176,7 +178,7 @@ class _Parser:
                     if is_plain(self.text, starts_here := match.start(group)):
                         return starts_here
                     length_of_item = 0
-                    values[-1] = []  # nothing to keep; see `Stuck.in_item`
+                    values[-1] = []  # nothing to keep
                 elif name:
                     values[-1] = children
                 key = (states[-2], symbol, kind)
