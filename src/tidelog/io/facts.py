@@ -42,7 +42,7 @@ def find_facts(relations: Iterable[Relation], directory: Path) -> dict[str, Path
         options = read_options(relation.name, "input", relation.input_options)
         names = [options.filename] if options.filename else [relation.name + s for s in SUFFIXES]
         paths = [directory / name for name in names]
-        path = next((p for p in paths if p.is_file()), None)
+        path = next((p for p in paths if p.exists() and not p.is_dir()), None)  # a pipe will do
         if path is None:
             missing.append((relation.name, paths))
         else:
