@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from tests.oracle import count_instances, model_of
 from tests.random_programs import RandomProgram
@@ -55,18 +56,15 @@ def disagreement(program: Program) -> str | None:
 
 
 def minimise(program: RandomProgram) -> RandomProgram:
-    """The program without the rules and facts that the disagreement does not need."""
+    """The program without the lines that the disagreement does not need."""
 
     def still_fails(smaller: RandomProgram) -> bool:
         accepted = checked(smaller.text)
         return accepted is not None and disagreement(accepted) is not None
 
-    for part in ("rules", "facts"):
-        lines: tuple[str, ...] = getattr(program, part)
-        for line in lines:
-            kept = tuple(other for other in getattr(program, part) if other != line)
-            changes = {"rules": program.rules, "facts": program.facts, part: kept}
-            smaller = RandomProgram(program.seed, program.declarations, changes["rules"], changes["facts"])
+    for part in ("rules", "facts", "declarations"):
+        for line in reversed(getattr(program, part)):
+            smaller = replace(program, **{part: tuple(x for x in getattr(program, part) if x != line)})
             if still_fails(smaller):
                 program = smaller
     return program
