@@ -118,16 +118,14 @@ class Run:
                 watch(Progress(int(self.run[at.RUN_ROUND]), int(self.run[at.RUN_NEW])))
                 if any(len(r) > limit for r, limit in zip(self.derived, self.limits, strict=True)):
                     self.plan()
-        for relation in self.derived:
-            relation.settle()
+        self._settle()
         return self._report(started)
 
     def once(self, watch: Watch) -> TaskReport:
         """Run every form a single time."""
         started = time.perf_counter()
         self._shared_round()
-        for relation in self.derived:
-            relation.settle()
+        self._settle()
         watch(Progress(1, int(self.run[at.RUN_NEW])))
         return self._report(started)
 
@@ -227,6 +225,11 @@ class Run:
         return [work(0), *(other.result() for other in others)]
 
     # --- results ---
+
+    def _settle(self) -> None:
+        for relation in self.derived:
+            relation.settle()
+            relation.drop_outputs()
 
     def _report(self, started: float) -> TaskReport:
         report = TaskReport(int(self.run[at.RUN_ROUND]), int(self.run[at.RUN_NEW]))

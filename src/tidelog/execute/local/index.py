@@ -13,7 +13,7 @@ A slot of a one-column key is two words: (key << 32 | entries) and (bucket or en
 Longer keys stand behind these two words.
 """
 
-# ruff: noqa: D103, SIM102  (kernels: plain loops and branches)
+# ruff: noqa: D103  (kernels: plain loops and branches)
 from __future__ import annotations
 
 from tidelog.execute.local.layout import (
@@ -21,7 +21,7 @@ from tidelog.execute.local.layout import (
     CARRIED_COUNT,
     ENTRY_WORDS,
     FREE,
-    INDEX_MASK,
+    INDEX_SIZE,
     INDEX_SLOTS,
     KEY_COLUMNS,
     KEY_COUNT,
@@ -50,36 +50,45 @@ from tidelog.execute.local.memory import (
 from tidelog.execute.local.tupleset import LOW, MAX_LOAD_TENTHS, scramble
 
 NEAR = 3  # slots that share a cache line, minus one
+WORTH_BUILDING = 256  # rows
 
 
 @inlined
-def place_key(key: int) -> int:
-    return (scramble(key >> 2) & ~NEAR) | (key & NEAR)
+def scale(mixed: int, size: int) -> int:
+    """A number below `size` from a hash, for sizes that are no power of two."""
+    return ((mixed & LOW) * size) >> 32
+
+
+@inlined
+def place_key(key: int, size: int) -> int:
+    return 4 * scale(scramble(key >> 2), size >> 2) + (key & NEAR)
 
 
 @kernel
 def find_one(index: int, key: int) -> int:
     """The slot of a one-column key, or the empty slot where it would be."""
     slots = load64(index + 8 * INDEX_SLOTS)
-    mask = load64(index + 8 * INDEX_MASK)
-    i = place_key(key) & mask
+    size = load64(index + 8 * INDEX_SIZE)
+    i = place_key(key, size)
     while True:
         slot = slots + 16 * i
         meta = load64(slot)
         if meta == 0 or (meta >> 32) & LOW == key:
             return slot
-        i = (i + 1) & mask
+        i += 1
+        if i == size:
+            i = 0
 
 
 @kernel
 def find_many(index: int, key: int, words: int) -> int:
     """The slot of the key of `words` words at an address, or the empty slot where it would be."""
     slots = load64(index + 8 * INDEX_SLOTS)
-    mask = load64(index + 8 * INDEX_MASK)
+    size = load64(index + 8 * INDEX_SIZE)
     mixed = 0
     for w in range(words):
         mixed = scramble(mixed ^ load64(key + 8 * w))
-    i = mixed & mask
+    i = scale(mixed, size)
     stride = 8 * (2 + words)
     while True:
         slot = slots + stride * i
@@ -92,7 +101,9 @@ def find_many(index: int, key: int, words: int) -> int:
                 break
         if same:
             return slot
-        i = (i + 1) & mask
+        i += 1
+        if i == size:
+            i = 0
 
 
 @kernel
@@ -181,16 +192,16 @@ def room_for_one_more(index: int, slot: int, entries: int) -> int:
 
 
 @kernel
-def grow_slots(index: int) -> bool:
+def resize_slots(index: int, size: int) -> bool:
+    """Move the slots to a table of another size. False: no memory."""
     old = load64(index + 8 * INDEX_SLOTS)
-    old_size = load64(index + 8 * INDEX_MASK) + 1
+    old_size = load64(index + 8 * INDEX_SIZE)
     slot_words = load64(index + 8 * SLOT_WORDS)
-    size = old_size * 2
     slots = allocate_zeroed(8 * slot_words * size)
     if slots == 0:
         return False
     store64(index + 8 * INDEX_SLOTS, slots)
-    store64(index + 8 * INDEX_MASK, size - 1)
+    store64(index + 8 * INDEX_SIZE, size)
     for i in range(old_size):
         slot = old + 8 * slot_words * i
         if load64(slot) == 0:
@@ -205,50 +216,116 @@ def grow_slots(index: int) -> bool:
 
 
 @kernel
-def extend_index(index: int, upto: int) -> bool:
-    """Bring rows up to number `upto` into the index. False: there is no memory."""
+def slot_of_row(index: int, row: int, key: int) -> int:
+    """The slot of a row's key, taken into use if it is new; 0 without memory. `key` is scratch memory."""
+    size = load64(index + 8 * INDEX_SIZE)
+    keys = load64(index + 8 * KEYS)
+    if 10 * keys >= MAX_LOAD_TENTHS * size and not resize_slots(index, 2 * size):
+        return 0
+    key_count = load64(index + 8 * KEY_COUNT)
+    key_columns = load64(index + 8 * KEY_COLUMNS)
+    words = load64(index + 8 * SLOT_WORDS) - 2
+    meta = 0
+    if key_count == 1:
+        cell = load32(row + 4 * load64(key_columns))
+        slot = find_one(index, cell)
+        meta = cell << 32
+    else:
+        store64(key + 8 * (words - 1), 0)
+        for k in range(key_count):
+            store32(key + 4 * k, load32(row + 4 * load64(key_columns + 8 * k)))
+        slot = find_many(index, key, words)
+    if load64(slot) & LOW == 0:
+        store64(index + 8 * KEYS, keys + 1)
+        store64(slot, meta)
+        for w in range(words):
+            store64(slot + 16 + 8 * w, load64(key + 8 * w))
+    return slot
+
+
+@kernel
+def write_entry(index: int, entry: int, number: int, row: int) -> None:
+    carried_columns = load64(index + 8 * CARRIED_COLUMNS)
+    store32(entry, number)
+    for c in range(load64(index + 8 * CARRIED_COUNT)):
+        store32(entry + 4 + 4 * c, load32(row + 4 * load64(carried_columns + 8 * c)))
+
+
+@kernel
+def build(index: int, upto: int, key: int) -> bool:
+    """Fill an empty index in three passes, so that no bucket ever moves. False: no memory.
+
+    Count the rows of each key; give each key its bucket; write the entries.
+    """
     relation = load64(index + 8 * RELATION)
     row_bytes = 8 * load64(relation + 8 * WORDS)
     rows = load64(relation + 8 * ROWS)
-    key_count = load64(index + 8 * KEY_COUNT)
-    key_columns = load64(index + 8 * KEY_COLUMNS)
-    carried = load64(index + 8 * CARRIED_COUNT)
-    carried_columns = load64(index + 8 * CARRIED_COLUMNS)
-    slot_words = load64(index + 8 * SLOT_WORDS)
-    key = reallocate(0, 8 * max(1, slot_words))
+    entry_bytes = 8 * load64(index + 8 * ENTRY_WORDS)
+    for number in range(upto):
+        slot = slot_of_row(index, rows + row_bytes * number, key)
+        if slot == 0:
+            return False
+        store64(slot, load64(slot) + 1)
+    fitting = 4 * (load64(index + 8 * KEYS) * 10 // (4 * MAX_LOAD_TENTHS) + 1)
+    if 10 * fitting < 9 * load64(index + 8 * INDEX_SIZE) and not resize_slots(index, fitting):
+        return False
+    slot_bytes = 8 * load64(index + 8 * SLOT_WORDS)
+    slots = load64(index + 8 * INDEX_SLOTS)
+    for i in range(load64(index + 8 * INDEX_SIZE)):
+        slot = slots + slot_bytes * i
+        count = load64(slot) & LOW
+        if count > 1 or (count == 1 and entry_bytes > 8):
+            position = take_bucket(index, class_of(count))
+            if position < 0:
+                return False
+            store64(slot + 8, position << 32)  # the upper half for now; the lower counts entries written
+    pool = load64(index + 8 * POOL)
+    for number in range(upto):
+        row = rows + row_bytes * number
+        slot = slot_of_row(index, row, key)
+        if load64(slot) & LOW == 1 and entry_bytes == 8:
+            write_entry(index, slot + 8, number, row)
+        else:
+            place = load64(slot + 8)
+            write_entry(index, pool + entry_bytes * (((place >> 32) & LOW) + (place & LOW)), number, row)
+            store64(slot + 8, place + 1)
+    for i in range(load64(index + 8 * INDEX_SIZE)):
+        slot = slots + slot_bytes * i
+        count = load64(slot) & LOW
+        if count > 1 or (count == 1 and entry_bytes > 8):
+            store64(slot + 8, (load64(slot + 8) >> 32) & LOW)
+    return True
+
+
+@kernel
+def append(index: int, upto: int, key: int) -> bool:
+    """Add rows one by one, from the first that is not in the index. False: no memory."""
+    relation = load64(index + 8 * RELATION)
+    row_bytes = 8 * load64(relation + 8 * WORDS)
+    rows = load64(relation + 8 * ROWS)
+    for number in range(load64(index + 8 * UPTO), upto):
+        row = rows + row_bytes * number
+        slot = slot_of_row(index, row, key)
+        if slot == 0:
+            return False
+        entry = room_for_one_more(index, slot, load64(slot) & LOW)
+        if entry == 0:
+            return False
+        store64(slot, load64(slot) + 1)
+        write_entry(index, entry, number, row)
+    return True
+
+
+@kernel
+def extend_index(index: int, upto: int) -> bool:
+    """Bring rows up to number `upto` into the index. False: there is no memory."""
+    key = reallocate(0, 8 * load64(index + 8 * SLOT_WORDS))
     if key == 0:
         return False
-    done = True
-    first = load64(key_columns) if key_count else 0
-    for number in range(load64(index + 8 * UPTO), upto):
-        if 10 * load64(index + 8 * KEYS) >= MAX_LOAD_TENTHS * (load64(index + 8 * INDEX_MASK) + 1):
-            if not grow_slots(index):
-                done = False
-                break
-        row = rows + row_bytes * number
-        if key_count == 1:
-            cell = load32(row + 4 * first)
-            slot = find_one(index, cell)
-            meta = cell << 32
-        else:
-            store64(key + 8 * (slot_words - 3), 0)
-            for k in range(key_count):
-                store32(key + 4 * k, load32(row + 4 * load64(key_columns + 8 * k)))
-            slot = find_many(index, key, slot_words - 2)
-            meta = 0
-        entries = load64(slot) & LOW
-        if entries == 0:
-            store64(index + 8 * KEYS, load64(index + 8 * KEYS) + 1)
-            for w in range(slot_words - 2):
-                store64(slot + 16 + 8 * w, load64(key + 8 * w))
-        entry = room_for_one_more(index, slot, entries)
-        if entry == 0:
-            done = False
-            break
-        store64(slot, meta | (entries + 1))
-        store32(entry, number)
-        for c in range(carried):
-            store32(entry + 4 + 4 * c, load32(row + 4 * load64(carried_columns + 8 * c)))
+    if load64(index + 8 * UPTO) == 0 and upto >= WORTH_BUILDING:
+        done = build(index, upto, key)
+    else:
+        done = append(index, upto, key)
     release(key)
     if done:
         store64(index + 8 * UPTO, upto)

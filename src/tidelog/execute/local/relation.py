@@ -35,7 +35,7 @@ class Index:
         record[at.ENTRY_WORDS] = (2 + len(self.carried)) // 2
         record[at.SLOT_WORDS] = slot_words
         record[at.INDEX_SLOTS] = rounds.zeroed(8 * slot_words * FIRST_SLOTS)
-        record[at.INDEX_MASK] = FIRST_SLOTS - 1
+        record[at.INDEX_SIZE] = FIRST_SLOTS
 
     @property
     def address(self) -> int:
@@ -50,7 +50,7 @@ class Index:
     @property
     def bytes(self) -> int:
         """Memory in use: the table, and the part of the pool that was ever used."""
-        slots = 8 * int(self.record[at.SLOT_WORDS]) * (int(self.record[at.INDEX_MASK]) + 1)
+        slots = 8 * int(self.record[at.SLOT_WORDS]) * int(self.record[at.INDEX_SIZE])
         return slots + 8 * int(self.record[at.ENTRY_WORDS]) * int(self.record[at.POOL_USED])
 
     def free(self) -> None:
@@ -93,9 +93,7 @@ class StoredRelation:
         for field in (at.ROWS, at.SLOTS):
             memory.free(int(self.record[field]))
             self.record[field] = 0
-        for w in range(self.workers):
-            memory.free(int(self._outputs[at.OUT_WORDS * w + at.OUT_ROWS]))
-            self._outputs[at.OUT_WORDS * w : at.OUT_WORDS * (w + 1)] = 0
+        self.drop_outputs()
 
     @property
     def address(self) -> int:
@@ -139,7 +137,14 @@ class StoredRelation:
         if new < 0 or not rounds.extend_indexes(self.address):
             return self._no_memory()
         self.settle()
+        self.drop_outputs()
         return int(new)
+
+    def drop_outputs(self) -> None:
+        """Give back the workers' buffers; they are empty."""
+        for w in range(self.workers):
+            memory.free(int(self._outputs[at.OUT_WORDS * w + at.OUT_ROWS]))
+        self._outputs[:] = 0
 
     def lift_limit(self) -> None:
         """Let several workers fill the table further than one would, before they stop to grow it."""
