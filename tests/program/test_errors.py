@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tidelog.program.check import check
 from tidelog.program.problems import CODES
+from tidelog.syntax import ast
 from tidelog.syntax.errors import ProgramError
 from tidelog.syntax.parser import parse
 
 ERRORS = Path(__file__).parent / "errors"
 PROGRAMS = sorted(ERRORS.glob("*.dl"))
-# The parser says the same of a field that is given twice, and knows the names of aggregates.
+# The parser says the same of a field that is given twice.
 BY_PARSER = {"TL0104"}
 
 
@@ -48,3 +50,15 @@ def test_every_code_is_documented() -> None:
     page = Path(__file__).parents[2] / "docs" / "language.md"
     listed = re.findall(r"^\| (TL0[123]\d\d) \| (.*?) \|$", page.read_text(encoding="utf-8"), re.MULTILINE)
     assert dict(listed) == CODES
+
+
+def test_field_given_twice() -> None:
+    """The parser refuses this, so the tree is changed after parsing."""
+    module = parse("relation A(x: s64, y: s64)\nA(.x = 1, .y = 2).", "p.dl")
+    declaration, rule = module.items
+    assert isinstance(rule, ast.Rule)
+    (head,) = rule.heads
+    twice = replace(head, args=(head.args[0], replace(head.args[1], name="x")))
+    with pytest.raises(ProgramError) as raised:
+        check(replace(module, items=(declaration, replace(rule, heads=(twice,)))))
+    assert [(d.code, d.message) for d in raised.value.diagnostics] == [("TL0104", "field `x` is given twice")]

@@ -120,3 +120,25 @@ def test_function_of_a_dialect() -> None:
 def test_relation_named_like_a_function() -> None:
     assert rules("p(x) :- contains(x, y). contains(1, 2).") == ["p(x) :- contains(x, y)"]
     assert rules("p(x) :- string_contains(x, y), q(x, y).") == ["p(x) :- contains(x, y), q(x, y)"]
+
+
+def test_facts_keep_their_order_and_their_checks() -> None:
+    program = checked('e(1, "a"). f(2). e(3, "b"). e(1 + 3, "c"). f(5). e(6, "d").')
+    assert [(fact.relation, *fact.row) for fact in program.facts] == [
+        ("e", 1, "a"),
+        ("f", 2),
+        ("e", 3, "b"),
+        ("e", 4, "c"),
+        ("f", 5),
+        ("e", 6, "d"),
+    ]
+    assert problems("e(1). e(2). e(9223372036854775808). e(-9223372036854775809).") == [
+        "TL0203 1:15 9223372036854775808 is out of range for s64",
+        "TL0203 1:39 -9223372036854775809 is out of range for s64",
+    ]
+    assert problems("relation A(x: u8)\nA(1).\nA(255).\nA(256).") == ["TL0203 4:3 256 is out of range for u8"]
+
+
+def test_types_of_facts_are_settled_by_rules() -> None:
+    program = checked("e(1). e(2). e(3). p(x) :- e(x), x < 2.5.")
+    assert [repr(fact.row) for fact in program.facts] == ["(1.0,)", "(2.0,)", "(3.0,)"]

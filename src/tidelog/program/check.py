@@ -18,6 +18,7 @@ from tidelog.program.cycles import check_cycles, check_lowered, component_number
 from tidelog.program.declare import RelationInfo, declare
 from tidelog.program.draft import DRule
 from tidelog.program.elaborate import Elaborator
+from tidelog.program.facts import PlainFacts
 from tidelog.program.lower import Lowering
 from tidelog.program.model import Column, Program, Relation
 from tidelog.program.problems import Problems
@@ -44,12 +45,13 @@ def check(
     problems = Problems()
     relations = declare(module, known, problems)
     elaborator = Elaborator(relations, problems, module.dialect)
+    plain = PlainFacts(relations)
     rules = [item for item in module.items if isinstance(item, ast.Rule)]
     drafts: dict[int, DRule] = {}
     # Facts first: they say most plainly what type a column of an untyped program has.
-    for facts in (True, False):
+    for is_fact in (True, False):
         for index, rule in enumerate(rules):
-            if facts is not bool(rule.body):
+            if is_fact is not bool(rule.body) and not (is_fact and plain.take(index, rule)):
                 draft = elaborator.rule(rule)
                 if draft is not None:
                     drafts[index] = draft
@@ -57,6 +59,7 @@ def check(
     elaborator.report_unknown()
     settled = Settled(default)
     check_values(elaborator, settled, problems)
+    plain.check(settled, problems)
     in_order = [drafts[index] for index in sorted(drafts)]
     for draft in in_order:
         check_safety(draft, problems)
@@ -66,8 +69,10 @@ def check(
     _stop(problems)
 
     lowering = Lowering(settled, component)
-    for draft in in_order:
-        lowering.rule(draft)
+    facts = plain.facts(settled)
+    for index in sorted(drafts):
+        lowering.rule(drafts[index])
+        facts += [(index, fact) for fact in lowering.take_facts()]
     relations.settle_roles()
     program = Program(
         {
@@ -76,7 +81,7 @@ def check(
         },
         tuple(lowering.rules),
         tuple(lowering.aggregates),
-        tuple(lowering.facts),
+        tuple(fact for _, fact in sorted(facts, key=lambda entry: entry[0])),
     )
     check_lowered(program, problems)
     _stop(problems)

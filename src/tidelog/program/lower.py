@@ -116,6 +116,11 @@ class Lowering:
             row.append(term.value)
         self.facts.append(Fact(head.relation, tuple(row), self.span))
 
+    def take_facts(self) -> list[Fact]:
+        """The facts made since this was last asked."""
+        taken, self.facts = self.facts, []
+        return taken
+
     # --- bodies --------------------------------------------------------------
 
     def body(self, body: Body, around: list[Literal], *, every: bool) -> list[Literal]:

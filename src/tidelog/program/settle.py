@@ -38,10 +38,13 @@ class Settled:
     def const(self, literal: DConst) -> model.Const:
         """A constant of the type that the literal has met."""
         type = self.type(literal.cell)
-        value = literal.value
+        return model.Const(self.value(literal.value, type), type)
+
+    def value(self, value: model.Value, type: Type) -> model.Value:
+        """A literal's value in a type: a number becomes a float where the type is one."""
         if type.kind == "float" and isinstance(value, int | float):
-            value = round_float(float(value), type)
-        return model.Const(value, type)
+            return round_float(float(value), type)
+        return value
 
     def expr(self, expr: DExpr, results: Results) -> model.Expr:
         """An expression of the model; `results` stands in for aggregates."""
@@ -73,8 +76,8 @@ class Settled:
 def check_values(found: Expressions, settled: Settled, problems: Problems) -> None:
     """Report literals out of range, casts that cannot be, constant expressions that fail."""
     for literal in found.literals:
-        if not literal.cell.find().broken and not _in_range(literal, settled.type(literal.cell)):
-            _out_of_range(literal, settled.type(literal.cell), problems)
+        if not literal.cell.find().broken:
+            check_range(literal, settled.type(literal.cell), problems)
     for operand, target, span in found.casts:
         source = settled.type(operand.cell)
         if not operand.cell.find().broken and not can_cast(source, target):
@@ -92,8 +95,8 @@ def check_values(found: Expressions, settled: Settled, problems: Problems) -> No
             problems.add("TL0208", f"this has no value: {failure}", expr.span)
 
 
-def _in_range(literal: DConst, type: Type) -> bool:
-    value = literal.value
+def in_range(value: model.Value, type: Type) -> bool:
+    """Whether a type holds the value of a literal that fits it otherwise."""
     if isinstance(value, bool | str):
         return True
     if type.kind == "float":
@@ -107,7 +110,10 @@ def _in_range(literal: DConst, type: Type) -> bool:
     return not isinstance(value, int) or value.bit_length() <= BIGINT_BITS
 
 
-def _out_of_range(literal: DConst, type: Type, problems: Problems) -> None:
+def check_range(literal: DConst, type: Type, problems: Problems) -> None:
+    """Report a literal that its type does not hold."""
+    if in_range(literal.value, type):
+        return
     text = literal.span.text
     shown = text if len(text) <= 40 else f"{text[:37]}..."
     origin = literal.cell.find().origin
