@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import pytest
@@ -27,7 +28,7 @@ class Known:
         return self.sizes.get(relation, 1000)
 
     def fanout(self, relation: str, columns: tuple[int, ...]) -> float:
-        return self.fanouts.get((relation, columns), self.size(relation, Version.ALL) ** 0.5)
+        return self.fanouts.get((relation, columns), math.sqrt(self.size(relation, Version.ALL)))
 
 
 def plan(r: Rule, recursive: tuple[str, ...] = (), statistics: Statistics | None = None) -> list[str]:

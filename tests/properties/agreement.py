@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from tests.oracle import count_instances, model_of
 from tests.random_programs import RandomProgram
@@ -62,9 +61,11 @@ def minimise(program: RandomProgram) -> RandomProgram:
         accepted = checked(smaller.text)
         return accepted is not None and disagreement(accepted) is not None
 
-    for part in ("rules", "facts", "declarations"):
-        for line in reversed(getattr(program, part)):
-            smaller = replace(program, **{part: tuple(x for x in getattr(program, part) if x != line)})
+    parts = {"rules": program.rules, "facts": program.facts, "declarations": program.declarations}
+    for name in parts:
+        for line in reversed(parts[name]):
+            fewer = {**parts, name: tuple(other for other in parts[name] if other != line)}
+            smaller = RandomProgram(program.seed, fewer["declarations"], fewer["rules"], fewer["facts"])
             if still_fails(smaller):
-                program = smaller
+                program, parts = smaller, fewer
     return program
