@@ -159,7 +159,7 @@ def test_outputs_that_cannot_be_written_are_known_before_the_work(place: Path) -
 
 
 def test_ambiguous_output_is_said(place: Path) -> None:
-    (place / "s.dl").write_text('p("a\\tb").\n')
+    (place / "s.dl").write_text('p(x) :- q(x).\nq("a\\tb").\n')
     done = tidelog(place, "run", "s.dl", "-D", "out", "--engine", "substitution")
     assert done.returncode == 0
     assert done.stderr.startswith("warning: column c0 of p holds tabs or line ends, written as they are;")
