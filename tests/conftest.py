@@ -26,14 +26,16 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         pytest.skip("needs Java 17 or later")
     from tidelog.execute.spark.session import start
 
-    # Relations in tests are tiny: planning and compiling would take longer than running.
+    # Relations in tests are tiny: compiling would take longer than running.
     settings = {
         "spark.default.parallelism": "2",
         "spark.sql.adaptive.enabled": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.shuffle.partitions": "2",
     }
-    session = start(tmp_path_factory.mktemp("spark"), "local[2]", settings)
+    java_options = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    session = start(tmp_path_factory.mktemp("spark"), "local[2]", settings, java_options)
     yield session
     session.stop()
 

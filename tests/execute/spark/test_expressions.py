@@ -86,7 +86,23 @@ def around(type: Type) -> list[Value]:
 BIG = 10**30
 FLOATS = (0.0, -0.0, 1.0, -1.5, 3.0, 0.1, 1e30, -1e30, 5e-324, math.inf, -math.inf, math.nan)
 FLOATS32 = (0.0, -0.0, 1.0, -1.5, 0.10000000149011612, 1.0000000150474662e30, math.inf, -math.inf, math.nan)
-TEXTS = ("", "a", "B", "ab", "abab", "é", "Straße", "\U0001f600x", "\uffff", " t ", "12", "-7", "1.5e3", "(", ".*")
+TEXTS = (
+    "",
+    "a",
+    "B",
+    "ab",
+    "abab",
+    "é",
+    "Straße",
+    "\U0001f600x",
+    "\uffff",
+    " t ",
+    "12",
+    "-7",
+    "1.5e3",
+    "(",
+    ".*",
+)
 
 CASES: dict[str, tuple[Type, list[Expr], Sequence[Value]]] = {
     "s64": (S64, numbers(S64), around(S64)),

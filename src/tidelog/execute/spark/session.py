@@ -12,7 +12,8 @@ import shutil
 import sys
 import tempfile
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -23,16 +24,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _INSTEAD = "or use the engine in this process: --engine local"
-
-_LOGGING = """\
-rootLogger.level = off
-rootLogger.appenderRef.stderr.ref = stderr
-appender.stderr.type = Console
-appender.stderr.name = stderr
-appender.stderr.target = SYSTEM_ERR
-appender.stderr.layout.type = PatternLayout
-appender.stderr.layout.pattern = %p %c{1}: %m%n
-"""
 
 
 class _Own:
@@ -47,8 +38,10 @@ def require_spark() -> None:
     """Fail with what to install, unless PySpark and Java are there."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # about versions of pandas, which we do not use
-            import pyspark.sql  # noqa: F401
+            # PySpark imports the second one sooner or later, and it warns of a pandas that we do not use.
+            warnings.simplefilter("ignore", FutureWarning)
+            import pyspark.sql
+            import pyspark.testing.utils  # noqa: F401
     except ImportError:
         raise UnsupportedError(
             f"the Spark engine needs PySpark: pip install 'tidelog[spark]', {_INSTEAD}"
@@ -92,15 +85,17 @@ def release(session: SparkSession) -> None:
 
 
 def start(
-    directory: Path, master: str = "local[*]", settings: Mapping[str, str] = MappingProxyType({})
+    directory: Path,
+    master: str = "local[*]",
+    settings: Mapping[str, str] = MappingProxyType({}),
+    java_options: str = "",
 ) -> SparkSession:
     """A new session that is quiet and keeps its files in `directory`."""
+    require_spark()
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers have the packages that we have
-    logging = directory / "log4j2.properties"
-    logging.write_text(_LOGGING, encoding="utf-8")
-    java = f"-Dlog4j2.configurationFile={logging.as_uri()} -Djava.io.tmpdir={directory} -XX:-UsePerfData"
+    java = f"-Djava.io.tmpdir={directory} -XX:-UsePerfData {java_options}"
     builder = SparkSession.builder.appName("tidelog").master(master)
     for name, value in {
         "spark.driver.bindAddress": "127.0.0.1",
@@ -114,4 +109,22 @@ def start(
         **settings,
     }.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    with _errors_into(directory / "spark.log"):
+        return builder.getOrCreate()
+
+
+@contextmanager
+def _errors_into(path: Path) -> Iterator[None]:
+    """Let processes started meanwhile write their errors to a file: Java is never quiet on its own."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    try:
+        with path.open("wb") as log:
+            os.dup2(log.fileno(), 2)
+        yield
+    except Exception as error:
+        said = path.read_text(encoding="utf-8", errors="replace")[-2000:].strip()
+        raise UnsupportedError(f"Spark does not start: {error}\n{said}\n{_INSTEAD}") from error
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)

@@ -10,7 +10,6 @@ holds nothing else: loading facts then costs no Spark job.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -33,7 +32,7 @@ from tidelog.program.model import Relation
 if TYPE_CHECKING:
     import pyarrow as pa
 
-PARTS = 8
+PARTS = 4
 KEPT_ON_DRIVER = 1_000_000
 
 
@@ -119,14 +118,10 @@ class StoredRelation:
         frame = self.read()
         if frame is None:
             return arrow_schema(self.relation).empty_table()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)
-            return from_cells(frame.toArrow(), self.relation)
+        return from_cells(frame.toArrow(), self.relation)
 
     def _frame(self, cells: pa.Table) -> DataFrame:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # about versions of pandas, which we do not use
-            return self._spark.createDataFrame(cells)
+        return self._spark.createDataFrame(cells)
 
     # --- what tasks derive ---------------------------------------------------------
 

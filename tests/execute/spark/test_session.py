@@ -1,0 +1,84 @@
+"""Whose session it is, what is left of it, and what is said when there is no Spark."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tidelog.execute.spark.executor import SparkExecutor
+from tidelog.syntax.errors import UnsupportedError
+
+pytest.importorskip("pyspark")
+
+from pyspark.sql import SparkSession
+
+
+def test_the_callers_session_goes_on(spark: SparkSession) -> None:
+    for given in (spark, None):  # given, or found to be the active one
+        executor = SparkExecutor(given)
+        executor.close()
+        executor.close()
+        assert spark.range(3).count() == 3
+
+
+OWN = """
+from pyspark.sql import SparkSession
+from tests.execute.spark.building import Store, relation
+from tidelog.execute.spark.executor import SparkExecutor
+from tidelog.program.types import S64
+
+first, second = SparkExecutor(), SparkExecutor()
+first.close()
+store = Store(None, relation("r", S64))
+assert store.executor._spark is second._spark
+store.insert("r", [(1,), (2,)])
+second.close()
+frame = store.executor._relations["r"].read()
+store.executor._relations["r"].add(*store.executor._relations["r"].fresh(frame.selectExpr("c0 + 1 as c0")))
+assert store.rows("r") == {(1,), (2,), (3,)}
+store.executor.close()
+assert SparkSession.getActiveSession() is None
+"""
+
+
+def test_a_session_of_our_own_leaves_nothing(tmp_path: Path, spark: SparkSession) -> None:
+    """In a process of its own: shared by executors, stopped with the last, nothing said, nothing left."""
+    work, temporary = tmp_path / "work", tmp_path / "tmp"
+    work.mkdir()
+    temporary.mkdir()
+    root = Path(__file__).parents[3]
+    environment = {name: value for name, value in os.environ.items() if name != "SPARK_LOCAL_DIRS"}
+    environment |= {"TMPDIR": str(temporary), "PYTHONPATH": f"{root}:{root / 'src'}"}
+    environment["JDK_JAVA_OPTIONS"] = "-XX:TieredStopAtLevel=1"  # starts sooner
+    done = subprocess.run(
+        [sys.executable, "-c", OWN], cwd=work, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert (done.stdout, done.stderr) == ("", "")
+    assert list(work.iterdir()) == []
+    assert list(temporary.iterdir()) == []
+
+
+def test_no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    with pytest.raises(UnsupportedError) as caught:
+        SparkExecutor()
+    assert str(caught.value) == (
+        "the Spark engine needs Java 17 or later: install it and put `java` on the PATH "
+        "or set JAVA_HOME, or use the engine in this process: --engine local"
+    )
+
+
+def test_no_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark.sql", None)
+    with pytest.raises(UnsupportedError) as caught:
+        SparkExecutor()
+    assert str(caught.value) == (
+        "the Spark engine needs PySpark: pip install 'tidelog[spark]', "
+        "or use the engine in this process: --engine local"
+    )
