@@ -25,6 +25,9 @@ TYPE_NAMES = (
 )
 
 
+MOST_COMPARED = 50_000  # names compared with unknown ones: a generated program can have thousands of both
+
+
 @dataclass(eq=False)
 class ColumnInfo:
     """A column: declared ones have a type and a span, others a cell that uses share."""
@@ -101,7 +104,10 @@ class Relations:
 
     def report_unknown(self) -> None:
         """One problem for each unknown name, however often it is used."""
+        work = 0
         for name, spans in self.unknown.items():
+            work += len(self.by_name)
+            hint = did_you_mean(name, self.by_name) if work < MOST_COMPARED else None
             self.problems.add(
                 "TL0101",
                 f"unknown relation `{name}`",
@@ -109,8 +115,7 @@ class Relations:
                 "not declared",
                 others=[Label(span, "and here") for span in spans[1:3]],
                 notes=[f"used in {len(spans)} places"] if len(spans) > 3 else [],
-                hint=did_you_mean(name, self.by_name)
-                or "declare it: in a program with declarations every relation has one",
+                hint=hint or "declare it: in a program with declarations every relation has one",
             )
 
     def settle_roles(self) -> None:
