@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from tidelog.syntax.errors import DataError
 
 
 def output(
-    name: str, types: str, rows: list[tuple[object, ...]], **options: str
+    name: str, types: str, rows: Sequence[tuple[object, ...]], **options: str
 ) -> tuple[Relation, pa.Table]:
     columns = tuple(Column(f"x{i}", t) for i, t in enumerate(map(parse_type, types.split())) if t is not None)
     relation = Relation(name, columns, is_output=True, output_options=tuple(options.items()))

@@ -94,7 +94,7 @@ class Answer:
 
     def to_pandas(self) -> pandas.DataFrame:
         """A pandas DataFrame; integers of more than 64 bits are Python integers."""
-        frame = self.to_arrow().to_pandas()
+        frame: pandas.DataFrame = self.to_arrow().to_pandas()
         for column in self.relation.columns:
             if is_text(column.type):
                 frame[column.name] = frame[column.name].map(text_int).astype(object)
