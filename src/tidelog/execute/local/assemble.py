@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from tidelog.execute.local import layout as at
 from tidelog.execute.local.codes import Codes
-from tidelog.execute.local.relation import StoredRelation
+from tidelog.execute.local.relation import Index, StoredRelation
 from tidelog.plan.algebra import AntiJoin, Extend, Join, Node, RulePlan, Scan, Select, Unit
 from tidelog.plan.executor import Version
 from tidelog.program.model import Apply, Const, Expr, Term, Var, Wildcard
@@ -38,6 +38,20 @@ class Step:
     loads: list[tuple[int, int]] = field(default_factory=list)  # (column, register)
     tests: list[tuple[int, int]] = field(default_factory=list)
     checks: list[tuple[int, int, list[int]]] = field(default_factory=list)  # (kind, target, registers)
+
+    @property
+    def index(self) -> Index | None:
+        """The index that a probe uses."""
+        if self.kind != at.PROBE or self.relation is None:
+            return None
+        return self.relation.index(self.key)
+
+    def offset(self, column: int) -> int:
+        """Where a column's cell is: in the index entry behind the row's number, or in the row."""
+        index = self.index
+        if index is None or index.from_row:
+            return 4 * column
+        return 4 + 4 * index.carried.index(column)
 
 
 def assemble(plan: RulePlan, stored: Stored, codes: Codes, changing: Set[str], base: int) -> list[int] | None:
@@ -197,22 +211,17 @@ class _Assembler:
             base = at.FORM_WORDS + at.STEP_WORDS * number
             code[base + at.KIND] = step.kind
             code[base + at.VERSION] = step.version
-            place: Callable[[int], int] = lambda column: 4 * column  # noqa: E731
             if step.relation is not None:
                 code[base + at.SOURCE] = step.relation.address
-            if step.kind == at.PROBE and step.relation is not None:
-                index = step.relation.index(step.key)
-                code[base + at.INDEX] = index.address
-                code[base + at.FROM_ROW] = int(index.from_row)
-                if not index.from_row:
-                    carried = {column: 4 + 4 * i for i, column in enumerate(index.carried)}
-                    place = carried.__getitem__
+            if step.index is not None:
+                code[base + at.INDEX] = step.index.address
+                code[base + at.FROM_ROW] = int(step.index.from_row)
             code[base + at.STEP_KEY_COUNT] = len(step.key_registers)
             code[base + at.STEP_KEYS] = put(step.key_registers)
             code[base + at.LOAD_COUNT] = len(step.loads)
-            code[base + at.LOADS] = put([w for column, r in step.loads for w in (place(column), r)])
+            code[base + at.LOADS] = put([w for column, r in step.loads for w in (step.offset(column), r)])
             code[base + at.TEST_COUNT] = len(step.tests)
-            code[base + at.TESTS] = put([w for column, r in step.tests for w in (place(column), r)])
+            code[base + at.TESTS] = put([w for column, r in step.tests for w in (step.offset(column), r)])
             checks: list[int] = []
             for kind, target, registers in step.checks:
                 if kind <= at.NOT_EXISTS:
@@ -235,16 +244,16 @@ class _Assembler:
         step, base = self.steps[-1], at.FORM_WORDS + at.STEP_WORDS * (len(self.steps) - 1)
         if number == 0 or step.tests or step.checks or code[base + at.FROM_ROW]:
             return
-        loaded = {register: i for i, (_, register) in enumerate(step.loads)}
-        used = [(column, r) for column, r in enumerate(head_registers) if r in loaded]
-        if not used:
+        places = {register: step.offset(column) for column, register in step.loads}
+        moved = [(column, r) for column, r in enumerate(head_registers) if r in places]
+        if not moved:
             code[base + at.TIGHT] = at.COUNT_ONLY
-        elif len(used) == 1 and head.words <= 2:
-            column, register = used[0]
+        elif head.words <= 2 and len(moved) <= (1 if head.words == 1 else 3):
             code[base + at.TIGHT] = at.ONE_WORD if head.words == 1 else at.TWO_WORDS
-            code[base + at.TIGHT_OFFSET] = code[code[base + at.LOADS] - self.base + 2 * loaded[register]]
-            code[base + at.TIGHT_WORD] = column // 2
-            code[base + at.TIGHT_SHIFT] = 32 * (column % 2)
+            code[base + at.MOVE_COUNT] = len(moved)
+            code[base + at.MOVES] = self.base + len(code)
+            for column, register in moved:
+                code += [places[register], column // 2, 32 * (column % 2)]
 
 
 def _comparable(type: Type, *, equality: bool) -> bool:

@@ -49,6 +49,8 @@ from tidelog.execute.local.layout import (
     LOADS,
     MASK,
     MEMBER,
+    MOVE_COUNT,
+    MOVES,
     NOT_EXISTS,
     NOT_MEMBER,
     OLD,
@@ -73,9 +75,6 @@ from tidelog.execute.local.layout import (
     TEST_COUNT,
     TESTS,
     TIGHT,
-    TIGHT_OFFSET,
-    TIGHT_SHIFT,
-    TIGHT_WORD,
     TWO_WORDS,
     UNIT,
     USED,
@@ -101,6 +100,7 @@ from tidelog.execute.local.tupleset import (
     PRESENT,
     add_many,
     add_one,
+    add_two,
     contains_many,
     grow,
 )
@@ -322,16 +322,57 @@ def tight_one_word(
 
 @kernel
 def tight_two_words(
-    head: int, out: int, row: int, at: int, place: int, count: int, stride: int, shift: int, alone: bool
+    code: Words,
+    step: int,
+    head: int,
+    out: int,
+    row: int,
+    place: int,
+    count: int,
+    stride: int,
+    alone: bool,
 ) -> int:
-    """Insert `count` heads of two words; each match gives the cell at `shift` of the word at `at`."""
-    rest = load64(at) & ~(LOW << shift)
+    """Insert `count` heads of two words; each match gives the cells that the step moves."""
+    moves = code[step + MOVES]
+    end = moves + 3 * code[step + MOVE_COUNT]
+    rest = load64(row)
+    more = load64(row + 8)
+    for at in range(moves, end, 3):
+        if code[at + 1] == 0:
+            rest &= ~(LOW << code[at + 2])
+        else:
+            more &= ~(LOW << code[at + 2])
+    slots = load64(head + 8 * SLOTS)
+    mask = load64(head + 8 * MASK)
+    bits = load64(head + 8 * BLOCK_BITS)
+    shift = load64(head + 8 * LAST_SHIFT)
     for _ in range(count):
-        store64(at, rest | (load32(place) << shift))
+        first = rest
+        last = more
+        for at in range(moves, end, 3):
+            cell = load32(place + code[at]) << code[at + 2]
+            if code[at + 1] == 0:
+                first |= cell
+            else:
+                last |= cell
         place += stride
+        result = add_two(head, slots, mask, bits, shift, first, last)
+        if result == PRESENT:
+            continue
+        if result == FULL and not alone:
+            return MUST_GROW
+        store64(row, first)
+        store64(row + 8, last)
+        if result == ADDED:
+            if not keep(head, out, row, 2):
+                return NO_MEMORY
+            continue
         state = insert(head, out, row, 2, alone)
         if state != COMPLETE:
             return state
+        slots = load64(head + 8 * SLOTS)
+        mask = load64(head + 8 * MASK)
+        bits = load64(head + 8 * BLOCK_BITS)
     return COMPLETE
 
 
@@ -416,18 +457,14 @@ def run_form(
             if tight == ONE_WORD:
                 considered += count
                 gather(code, head_registers, cells, regs, row)
-                match += code[step + TIGHT_OFFSET]
+                move = code[step + MOVES]
                 state = tight_one_word(
-                    head, out, row, match, count, distance, code[step + TIGHT_SHIFT], alone
+                    head, out, row, match + code[move], count, distance, code[move + 2], alone
                 )
             elif tight == TWO_WORDS:
                 considered += count
                 gather(code, head_registers, cells, regs, row)
-                match += code[step + TIGHT_OFFSET]
-                word = row + 8 * code[step + TIGHT_WORD]
-                state = tight_two_words(
-                    head, out, row, word, match, count, distance, code[step + TIGHT_SHIFT], alone
-                )
+                state = tight_two_words(code, step, head, out, row, match, count, distance, alone)
             elif tight == COUNT_ONLY:
                 considered += count
                 gather(code, head_registers, cells, regs, row)

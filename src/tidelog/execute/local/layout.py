@@ -74,12 +74,11 @@ TEST_COUNT = 8
 TESTS = 9  # pairs (byte offset, register) that must be equal
 CHECK_COUNT = 10
 CHECKS = 11
-TIGHT = 12  # which of the tight inner loops serves this step; 0 for none
-TIGHT_OFFSET = 13  # byte offset of the one cell that goes to the head
-TIGHT_WORD = 14  # the word of the head that it goes to
-TIGHT_SHIFT = 15
-FROM_ROW = 16  # offsets count from the row, not from the index entry
-STEP_WORDS = 18
+TIGHT = 12  # which of the tight inner loops serves this step; LOOSE for none
+MOVE_COUNT = 13  # cells of a match that go to the head
+MOVES = 14  # triples (byte offset, word of the head, shift in it)
+FROM_ROW = 15  # offsets count from the row, not from the index entry
+STEP_WORDS = 16
 
 SCAN, PROBE, UNIT = 0, 1, 2
 ALL, OLD, DELTA = 0, 1, 2

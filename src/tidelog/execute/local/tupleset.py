@@ -148,6 +148,39 @@ def same_words(a: int, b: int, words: int) -> bool:
     return True
 
 
+@inlined
+def add_two(relation: int, slots: int, mask: int, bits: int, shift: int, first: int, last: int) -> int:
+    """Insert a two-word row: PRESENT, ADDED, or FULL when the table must grow first."""
+    key = key_word(last, bits, shift)
+    near = 3 if bits else 7
+    cell = (key >> shift) & LOW
+    i = place(scramble(scramble(key ^ ((cell & near) << shift)) ^ first), cell, bits) & mask
+    bit = 1 << ((last >> shift) & 63)
+    stride = 24 if bits else 16
+    while True:
+        slot = slots + stride * i
+        found = load_shared(slot + 8)
+        if found == key and load64(slot) == first:
+            if bits == 0 or load64(slot + 16) & bit:
+                return PRESENT
+            if fetch_or(slot + 16, bit) & bit:
+                return PRESENT
+            return ADDED
+        if found == EMPTY:
+            if load64(relation + 8 * USED) >= load64(relation + 8 * LIMIT):
+                return FULL
+            if exchange_if(slot + 8, EMPTY, CLAIMED) == EMPTY:
+                fetch_add(relation + 8 * USED, 1)
+                store64(slot, first)
+                if bits:
+                    store64(slot + 16, bit)
+                store_shared(slot + 8, key)
+                return ADDED
+            continue
+        if found != CLAIMED:  # another worker is about to say what is in the slot: look again
+            i = (i + 1) & mask
+
+
 @kernel
 def contains_many(relation: int, row: int) -> bool:
     """Whether the row at an address is in the set."""
