@@ -15,7 +15,9 @@ RELATIONS = st.sampled_from(["edge", "Path", "r2", "input", "relation", "max", "
 VARIABLES = st.sampled_from(["x", "y2", "_z", "?w", "long_name", "sum", "bit", "count", "größe"])
 FIELDS = st.sampled_from(["from", "to", "type", "input", "not", "if", "decl"])
 FUNCTIONS = st.sampled_from(["f", "pow", "min", "sum", "contains", "length"])
-TYPES = st.sampled_from(["s8", "s64", "u64", "u128", "bit<12>", "signed<7>", "bigint", "double", "string", "bool"])
+TYPES = st.sampled_from(
+    ["s8", "s64", "u64", "u128", "bit<12>", "signed<7>", "bigint", "double", "string", "bool"]
+)
 OPERATORS = st.sampled_from([op for ops in ast.BINARY_OPERATORS for op in ops])
 FOLDS = st.sampled_from(["sum", "min", "max", "mean"])
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=6)

@@ -93,22 +93,29 @@ def words(text: str, at: int) -> Iterator[re.Match[str]]:
 # --- where to go on after a mistake ------------------------------------------
 
 # Every alternative begins with a plain character, which makes the search fast.
-_BOUNDARY = re.compile(
+_ITEM = (
     r'"(?:[^"\\\n]++|\\[^\n])*+"?(?:[\s,]*+"(?:[^"\\\n]++|\\[^\n])*+"?)*+'  # strings, also in a row
     r"|//[^\n]*+"
     r"|/\*(?:[\s\S]*?\*/|[\s\S]*)"
     r"|\.(?=\s|\Z|//|/\*)"
-    r"|\.(?:decl|input|output|printsize|type|comp|init|include|limitsize|plan|pragma|functor|override)"
-    r"(?![\w?])(?!\s*=)"
+    r"|\.[^\W\d]\w*+\s++[^\W\d]"  # a directive, also a misspelt one
     r"|i(?<![\w?]i)nput\s+relation\s|o(?<![\w?]o)utput\s+relation\s"
     r"|r(?<![\w?]r)elation\s+[^\W\d]"
 )
 
 
-def next_item(text: str, at: int) -> int:
-    """The offset at which the next item may begin: after a rule's `.`, or at a declaration."""
-    for match in _BOUNDARY.finditer(text, at):
-        if match[0] == ".":
+_LINE = r"|\n[ \t]*+(?=\.|[\w?]++[ \t]*+[\w?(]|//|/\*)"
+_BOUNDARY = re.compile(_ITEM)
+_BOUNDARY_OR_LINE = re.compile(_ITEM + _LINE)
+
+
+def next_item(text: str, at: int, *, lines: bool = False) -> int:
+    """The offset at which the next item may begin: after a rule's `.`, or at a declaration.
+
+    With `lines`, also at a line that looks like the beginning of an item.
+    """
+    for match in (_BOUNDARY_OR_LINE if lines else _BOUNDARY).finditer(text, at):
+        if match[0] == "." or match[0][0] == "\n":
             return match.end()
         if match[0][0] not in '"/':
             return match.start()

@@ -76,7 +76,8 @@ def explain(stuck: Stuck) -> tuple[Diagnostic, int | None]:
         return problem, stuck.end  # the closing '.' is most likely inside the string
     later = _later(stuck)
     if later is not None:
-        return later, _after_unsupported(text, stuck.end)
+        assert later.span is not None
+        return later, _after_unsupported(text, later.span.end)
     if stuck.kind == BAD and not stuck.word.isprintable():
         problem = Diagnostic("TL0014", f"character U+{ord(stuck.word):04X} has no place in a program", span)
         return problem, next_item(text, stuck.end)
@@ -103,7 +104,7 @@ def explain(stuck: Stuck) -> tuple[Diagnostic, int | None]:
             (Label(opened, "opened here"),),
         )
         return problem, _resume(stuck, expected)
-    found = "the end of the text" if stuck.kind == END else f"'{_shorten(stuck.word)}'"
+    found = "the end of the text" if stuck.kind == END else _quoted(stuck.word)
     message = f"expected {_words(expected)}, found {found}"
     return Diagnostic("TL0003", message, where, hint=_hint(stuck, expected)), _resume(stuck, expected)
 
@@ -114,26 +115,34 @@ _CLOSING = {"(": ")", "{": "}"}
 def _resume(stuck: Stuck, expected: frozenset[int]) -> int | None:
     if stuck.kind == END:
         return None
-    # Where an item may begin, go past the word that begins none: else nothing would be gained.
-    at_start = _word("DECL") in expected and stuck.word != "."
-    return next_item(stuck.source.text, stuck.end if at_start else stuck.start)
+    text = stuck.source.text
+    if _word("DECL") in expected:  # go past a word that begins no item: else nothing would be gained
+        return next_item(text, stuck.start if _is_full_stop(stuck) else stuck.end, lines=True)
+    if _is_declaration(stuck):  # no '.' ends it
+        return next_item(text, stuck.start, lines=True)
+    return next_item(text, stuck.start)
 
 
-def _after_unsupported(text: str, at: int) -> int:
-    """After something unsupported: past its braces, or the next line that looks like an item."""
-    line_end = text.find("\n", at)
-    brace = text.find("{", at, line_end if line_end >= 0 else len(text))
-    depth = 0
-    for match in _BRACE.finditer(text, brace) if brace >= 0 else ():
-        depth += 1 if match[0] == "{" else -1
-        if depth == 0:
-            return match.end()
-    line = _NEXT_LINE.search(text, at)
-    return min(next_item(text, at), line.end() if line else len(text))
+def _is_declaration(stuck: Stuck) -> bool:
+    first = next((value for value in stuck.values if value != []), None)
+    return isinstance(first, str) and (first[0] == "." or first in ("input", "output", "relation"))
 
 
 _BRACE = re.compile(r"[{}]")
-_NEXT_LINE = re.compile(r"\n(?=[ \t]*(?:\.|[\w?]+[ \t]*\(|//|/\*))")
+
+
+def _after_unsupported(text: str, at: int) -> int:
+    """Past the braces that follow on the line, or else the next line that looks like an item."""
+    line_end = text.find("\n", at)
+    brace = text.find("{", at, line_end if line_end >= 0 else len(text))
+    if brace < 0:
+        return next_item(text, at, lines=True)
+    depth = 0
+    for match in _BRACE.finditer(text, brace):
+        depth += 1 if match[0] == "{" else -1
+        if depth == 0:
+            return match.end()
+    return len(text)
 
 
 # --- what the parser would have taken ------------------------------------------
@@ -258,7 +267,9 @@ def _hint(stuck: Stuck, expected: frozenset[int]) -> str | None:
         return _hint_at_start(stuck)
     if _word("__ANON_0") in expected and (word == ":" or word.startswith("<")):
         return "':-' stands between the head and the body of a rule"
-    if word == "." and stuck.source.text[stuck.end : stuck.end + 1].isdigit():
+    if (word == "." and stuck.source.text[stuck.end : stuck.end + 1].isdigit()) or (
+        last == "." and word.isdigit()
+    ):
         return "a number begins with a digit: 0.5"
     if last == "," and (word in (")", "}") or _is_full_stop(stuck)):
         return "remove the ',' before it"
@@ -339,17 +350,21 @@ _LATER_CHARACTERS = {
 
 def _later(stuck: Stuck) -> Diagnostic | None:
     """The diagnostic for something that is not supported yet."""
+    last = stuck.values[-1] if stuck.values else None
+    if isinstance(last, str) and last in _LATER_WORDS and stuck.word not in ("(", ")", ",", "."):
+        span = Span(stuck.source, stuck.starts[-1], stuck.ends[-1])
+        return Diagnostic("TL0010", f"{_LATER_WORDS[last]} not supported yet", span)
     if stuck.kind == UNSUPPORTED:
         return Diagnostic("TL0010", f"'{stuck.word}' is not supported yet", stuck.span())
     if stuck.kind == BAD and stuck.word in _LATER_CHARACTERS:
         hint = "write one rule for each alternative" if stuck.word == ";" else None
         what = _LATER_CHARACTERS[stuck.word]
         return Diagnostic("TL0010", f"{what} not supported yet", stuck.span(), hint=hint)
-    last = stuck.values[-1] if stuck.values else None
-    if isinstance(last, str) and last in _LATER_WORDS and stuck.word not in ("(", ")", ",", "."):
-        span = Span(stuck.source, stuck.starts[-1], stuck.ends[-1])
-        return Diagnostic("TL0010", f"{_LATER_WORDS[last]} not supported yet", span)
     return None
+
+
+def _quoted(word: str) -> str:
+    return '"\'"' if word == "'" else f"'{_shorten(word)}'"
 
 
 def _shorten(word: str) -> str:
