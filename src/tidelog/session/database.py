@@ -28,7 +28,6 @@ from tidelog.syntax.parser import parse, read
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import SparkSession
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class Database:
 
     `program` is a path, the name of an existing file, or the text of a program. `engine`
     is local (in process, the default), spark, or substitution (the slow reference);
-    `threads` is for local, `spark` a session for spark. `watch` is told how evaluations
+    `threads` is for local, `spark` (a SparkSession) for spark. `watch` is told how evaluations
     proceed.
     """
 
@@ -57,7 +56,7 @@ class Database:
         *,
         engine: str = "local",
         threads: int = 1,
-        spark: SparkSession | None = None,
+        spark: object | None = None,
         watch: Watch | None = None,
     ) -> None:
         if engine not in EXECUTORS:
