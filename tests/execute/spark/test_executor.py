@@ -52,6 +52,21 @@ def test_old_delta_and_all(spark: SparkSession) -> None:
     assert report.rounds == 4
 
 
+def test_adaptive_execution(spark: SparkSession) -> None:
+    """It may leave a part of a plan out, and with it the count of instances; never a wrong one."""
+    store = Store(spark, PATH)
+    store.insert("path", [(i, i + 1) for i in range(4)])
+    forms = delta_forms(rule("path x z", holds("path x y"), holds("path y z"), id=3), {"path"})
+    spark.conf.set("spark.sql.adaptive.enabled", "true")
+    try:
+        report = store.executor.run(Fixpoint(("path",), forms))
+    finally:
+        spark.conf.set("spark.sql.adaptive.enabled", "false")
+    assert store.rows("path") == {(i, j) for i in range(5) for j in range(i + 1, 5)}
+    assert report.new == 6
+    assert report.instances in ({}, {3: math.comb(5, 3)})
+
+
 def test_fixpoint_over_nothing(spark: SparkSession) -> None:
     store = Store(spark, EDGE, PATH)
     forms = delta_forms(rule("path x z", holds("path x y"), holds("edge y z"), id=2), {"path"})

@@ -58,13 +58,17 @@ def require_spark() -> None:
 
 
 def acquire() -> SparkSession:
-    """A session for an executor that was given none: the one that is active, or our own."""
+    """A session for an executor that was given none: the one that is there already, or our own."""
     require_spark()
+    from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
-    active = SparkSession.getActiveSession()
-    if active is not None and active is not _Own.session:
-        return active
+    try:
+        present = SparkSession.active()  # of this thread, or the default one
+    except PySparkRuntimeError:
+        present = None
+    if present is not None and _Own.session is None:
+        return present
     if _Own.session is None:
         _Own.directory = Path(tempfile.mkdtemp(prefix="tidelog-spark-"))
         _Own.session = start(_Own.directory)
@@ -102,6 +106,7 @@ def start(
         "spark.driver.extraJavaOptions": java,
         "spark.driver.host": "127.0.0.1",
         "spark.local.dir": str(directory),
+        "spark.sql.adaptive.enabled": "false",  # on one machine it only lengthens the many short rounds
         "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
         "spark.sql.warehouse.dir": str(directory / "warehouse"),
         "spark.ui.enabled": "false",

@@ -1,0 +1,213 @@
+"""The main job, through Spark: who may reach what in a company's network, and what a change does to it.
+
+Writes facts to build/demo/facts, runs network_access/program.dl over them, writes the answers to
+build/demo/answers. Always the same company: nothing here is random.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from time import perf_counter
+
+from rich.console import Console
+from rich.table import Table
+
+import tidelog
+
+EXAMPLES = Path(__file__).parent
+PROGRAM = EXAMPLES / "network_access" / "program.dl"
+OUTPUT = EXAMPLES.parent / "build" / "demo"
+ANSWERS = ("MayReach", "Exposure", "Unused", "Alarm", "Reach")
+
+Row = tuple[object, ...]
+Facts = dict[str, list[Row]]
+
+FIRST = (
+    "Ada",
+    "Ben",
+    "Cleo",
+    "Dan",
+    "Eva",
+    "Finn",
+    "Gwen",
+    "Hugo",
+    "Iris",
+    "Jan",
+    "Kim",
+    "Leo",
+    "Mia",
+    "Noor",
+)
+LAST = (
+    *("Abel", "Berg", "Cruz", "Diaz", "Eder", "Fox", "Gray", "Hahn", "Ito", "Jung", "Kern", "Lund", "Moor"),
+    *("Nagy", "Olsen", "Pohl", "Ruiz", "Sato", "Toth", "Ueda", "Vogel", "Wong", "Xu", "Yilmaz", "Zhou"),
+    *("Arnold", "Bauer", "Chen", "Dunn", "Evans", "Frank", "Gomez", "Haas", "Ivanov", "Jones", "Klein"),
+    *("Lopez", "Mann", "Novak", "Ortiz", "Petit", "Quist", "Rossi", "Silva", "Tanaka", "Urban", "Vega"),
+)
+DIVISIONS = {
+    "engineering": ("backend", "frontend", "data", "mobile", "platform", "security"),
+    "finance": ("payroll", "billing", "audit", "treasury"),
+    "people": ("recruiting", "benefits", "training"),
+    "sales": ("north", "south", "west", "partners", "support"),
+}
+REGIONS = ("berlin", "lima", "osaka")
+TIERS = ("web", "app", "core", "store")  # a service calls services of the next tier
+PER_TIER = 45
+
+
+def dice(*parts: object) -> Callable[[int], int]:
+    """Numbers that look random and are the same in every run (a linear congruential generator)."""
+    state = sum((i + 1) * ord(c) for i, c in enumerate("/".join(map(str, parts))))
+
+    def roll(sides: int) -> int:
+        nonlocal state
+        state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
+        return (state >> 33) % sides
+
+    return roll
+
+
+def company() -> Facts:
+    """The facts about the company, by relation."""
+    teams = [f"{team}-{region}" for names in DIVISIONS.values() for team in names for region in REGIONS]
+    members: list[Row] = []
+    for division, names in DIVISIONS.items():
+        members += [(division, "staff"), *((team, division) for team in names)]
+        members += [(f"{team}-{region}", team) for team in names for region in REGIONS]
+    members += [(f"contractors-{region}", "contractors") for region in REGIONS] + [("contractors", "guests")]
+
+    people: list[Row] = []
+    for number, name in enumerate(f"{first} {last}" for last in LAST for first in FIRST):
+        roll = dice("person", name)
+        contractor = number % 9 == 4
+        people.append((name, "contractor" if contractor else "employee"))
+        members.append((name, teams[roll(len(teams))]))
+        if contractor:
+            members.append((name, f"contractors-{REGIONS[roll(len(REGIONS))]}"))
+        elif roll(5) == 0:  # some work for two teams
+            members.append((name, teams[roll(len(teams))]))
+
+    services: list[Row] = []
+    calls: list[Row] = []
+    grants: list[Row] = [("staff", "web-00"), ("staff", "web-01"), ("guests", "web-02")]
+    for tier, name in enumerate(TIERS):
+        for number in range(PER_TIER):
+            service, roll = f"{name}-{number:02}", dice(name, number)
+            services.append((service, min(3, max(0, tier - 1 + roll(2)))))
+            if tier + 1 < len(TIERS):
+                behind = (f"{TIERS[tier + 1]}-{roll(PER_TIER - 4):02}" for _ in range(1 + roll(3)))
+                calls += [(service, called) for called in dict.fromkeys(behind)]
+            if tier < 2 and roll(4) > 0:
+                team = teams[roll(len(teams))]
+                grants.append((team if tier else team.split("-")[0], service))
+    denied: list[Row] = [("contractors", service) for service, secrecy in services if secrecy == 3]
+    denied = [row for i, row in enumerate(denied) if i % 8]  # a few were forgotten
+    denied += [("sales", "core-07"), ("people", "core-07"), ("frontend", "store-11")]
+    return {
+        "Member": members,
+        "Person": people,
+        "Grant": sorted(set(grants), key=str),
+        "Denied": denied,
+        "Calls": calls,
+        "Service": services,
+    }
+
+
+def changes() -> Facts:
+    """What happens later: a hire, a broad grant, a new dependency, two denials."""
+    return {
+        "Person": [("Zoe Wells", "contractor")],
+        "Member": [("Zoe Wells", "data-lima"), ("Zoe Wells", "contractors-lima")],
+        "Grant": [("billing", "app-12")],
+        "Calls": [("web-02", "store-44")],
+        "Denied": [("contractors", "store-44"), ("south", "core-20")],
+    }
+
+
+def write_facts(facts: Facts, directory: Path) -> None:
+    """One tab-separated file for each relation."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for relation, rows in facts.items():
+        lines = ("\t".join(map(str, row)) + "\n" for row in rows)
+        (directory / f"{relation}.facts").write_text("".join(lines), encoding="utf-8")
+
+
+def show(console: Console, title: str, columns: Sequence[str], rows: Iterable[Row], most: int = 6) -> None:
+    """The first rows as a table."""
+    kept = list(rows)
+    console.print(f"[bold]{title}[/bold] ({len(kept):,})")
+    table = Table()
+    for name in columns:
+        table.add_column(name)
+    for row in kept[:most]:
+        table.add_row(*map(str, row))
+    if len(kept) > most:
+        table.add_row(*["..."] * len(columns))
+    console.print(table)
+
+
+def show_changes(console: Console, before: dict[str, set[Row]], after: dict[str, set[Row]]) -> None:
+    """What came and what went, by relation."""
+    console.print("[bold]What changed in the answers[/bold]")
+    table = Table()
+    for name in ("relation", "new", "gone", "for example"):
+        table.add_column(name, justify="right" if name in ("new", "gone") else "left")
+    for name in ANSWERS:
+        new, gone = after[name] - before[name], before[name] - after[name]
+        examples = [f"+ {', '.join(map(str, row))}" for row in sorted(new, key=str)[:2]]
+        examples += [f"- {', '.join(map(str, row))}" for row in sorted(gone, key=str)[:2]]
+        table.add_row(name, f"{len(new):,}", f"{len(gone):,}", "\n".join(examples) or "nothing")
+    console.print(table)
+
+
+def answers(db: tidelog.Database) -> dict[str, set[Row]]:
+    return {name: set(db[name]) for name in ANSWERS}
+
+
+def by(column: int) -> Callable[[Row], tuple[float, str]]:
+    """Largest first."""
+    return lambda row: (-float(str(row[column])), str(row))
+
+
+def main() -> None:
+    console = Console()
+    shutil.rmtree(OUTPUT, ignore_errors=True)
+    facts = company()
+    write_facts(facts, OUTPUT / "facts")
+    total = sum(map(len, facts.values()))
+    console.print(f"{total:,} facts in {OUTPUT.relative_to(EXAMPLES.parent)}/facts: ", end="")
+    console.print(", ".join(f"{len(rows):,} {name}" for name, rows in facts.items()))
+    console.print(f"program: {PROGRAM.relative_to(EXAMPLES.parent)}; engine: Spark\n")
+
+    started = perf_counter()
+    with tidelog.Database(PROGRAM, engine="spark") as db:
+        db.load(OUTPUT / "facts")
+        first = answers(db)
+        console.print(f"derived in {perf_counter() - started:.1f} s, Spark's start included\n")
+        show(console, "MayReach", ("who", "service"), sorted(first["MayReach"], key=str))
+        show(
+            console, "Exposure: the most exposed", ("service", "people"), sorted(first["Exposure"], key=by(1))
+        )
+        show(console, "Reach: the widest", ("who", "services", "secrecy"), sorted(first["Reach"], key=by(1)))
+        show(console, "Unused", ("service",), sorted(first["Unused"], key=str), 3)
+        show(console, "Alarm, contractors at secrets", ("who", "service"), sorted(first["Alarm"], key=str))
+
+        console.print("\nA second transaction:")
+        started = perf_counter()
+        with db.transaction() as tx:
+            for relation, rows in changes().items():
+                tx.insert(relation, rows)
+                for row in rows:
+                    console.print(f"  + {relation}({', '.join(map(str, row))})")
+        second = answers(db)
+        console.print(f"answers after it in {perf_counter() - started:.1f} s\n")
+        show_changes(console, first, second)
+        written = db.write(OUTPUT / "answers")
+    console.print(f"\nAll answers are in {OUTPUT.relative_to(EXAMPLES.parent)}/answers: ", end="")
+    console.print(", ".join(path.name for path in written))
+
+
+if __name__ == "__main__":
+    main()
