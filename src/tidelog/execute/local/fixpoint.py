@@ -36,15 +36,20 @@ REPLAN_ROWS = 1000
 class Worker:
     """The private memory of one worker."""
 
-    regs: Words
-    stack: Words
-    scratch_words: Words
-    counts: Words
+    registers: Words
+    positions: Words
+    bytes: Words
+    counted: Words
 
     @property
-    def scratch(self) -> int:
-        """The address of the scratch memory."""
-        return int(self.scratch_words.ctypes.data)
+    def addresses(self) -> tuple[int, int, int]:
+        """Where the registers, the stack and the scratch memory are."""
+        return self.registers.ctypes.data, self.positions.ctypes.data, self.bytes.ctypes.data
+
+    @property
+    def counts(self) -> int:
+        """Where the numbers of rule instances are, one for each form."""
+        return int(self.counted.ctypes.data)
 
 
 def new_worker(forms: int) -> Worker:
@@ -136,8 +141,8 @@ class Run:
         while True:
             worker = self.workers[0]
             state = rounds.run_rounds(
-                self.code, self.kernel_forms, self.addresses, self.limits,
-                worker.regs, worker.stack, worker.scratch, self.run.ctypes.data, worker.counts,
+                self.code.ctypes.data, self.kernel_forms, self.addresses, self.limits,
+                *worker.addresses, self.run.ctypes.data, worker.counts,
                 BUDGET, large,
             )  # fmt: skip
             watch(Progress(int(self.run[at.RUN_ROUND]), int(self.run[at.RUN_NEW])))
@@ -180,11 +185,11 @@ class Run:
         return bool(new)
 
     def _form(self, number: int, start: int) -> None:
-        low, high = rounds.driver_range(self.code, start)
+        low, high = rounds.driver_range(self.code.ctypes.data, start)
         if self.threads == 1 or high - low < self.share_from:
             w = self.workers[0]
             state, _ = join.run_form(
-                self.code, start, w.regs, w.stack, w.scratch, low, high, 0,
+                self.code.ctypes.data, start, *w.addresses, low, high, 0,
                 self.run.ctypes.data, w.counts, number,
             )  # fmt: skip
             if state != join.COMPLETE:
@@ -198,7 +203,7 @@ class Run:
         def work(me: int) -> int:
             w = self.workers[me]
             state, left_low, left_high = rounds.share_form(
-                self.code, start, w.regs, w.stack, w.scratch, *left[me], me,
+                self.code.ctypes.data, start, *w.addresses, *left[me], me,
                 self.run.ctypes.data, w.counts, number, chunk,
             )  # fmt: skip
             left[me] = (left_low, left_high)
@@ -234,7 +239,7 @@ class Run:
     def _report(self, started: float) -> TaskReport:
         report = TaskReport(int(self.run[at.RUN_ROUND]), int(self.run[at.RUN_NEW]))
         for number, form in enumerate(self.forms):
-            counted = sum(int(w.counts[number]) for w in self.workers) + self.interpreted[number]
+            counted = sum(int(w.counted[number]) for w in self.workers) + self.interpreted[number]
             report.instances[form.rule.id] = report.instances.get(form.rule.id, 0) + counted
         report.seconds = time.perf_counter() - started
         return report

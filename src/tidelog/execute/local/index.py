@@ -44,8 +44,10 @@ from tidelog.execute.local.memory import (
     load64,
     reallocate,
     release,
+    set_word,
     store32,
     store64,
+    word,
 )
 from tidelog.execute.local.tupleset import LOW, MAX_LOAD_TENTHS, scramble
 
@@ -67,8 +69,8 @@ def place_key(key: int, size: int) -> int:
 @kernel
 def find_one(index: int, key: int) -> int:
     """The slot of a one-column key, or the empty slot where it would be."""
-    slots = load64(index + 8 * INDEX_SLOTS)
-    size = load64(index + 8 * INDEX_SIZE)
+    slots = word(index, INDEX_SLOTS)
+    size = word(index, INDEX_SIZE)
     i = place_key(key, size)
     while True:
         slot = slots + 16 * i
@@ -83,11 +85,11 @@ def find_one(index: int, key: int) -> int:
 @kernel
 def find_many(index: int, key: int, words: int) -> int:
     """The slot of the key of `words` words at an address, or the empty slot where it would be."""
-    slots = load64(index + 8 * INDEX_SLOTS)
-    size = load64(index + 8 * INDEX_SIZE)
+    slots = word(index, INDEX_SLOTS)
+    size = word(index, INDEX_SIZE)
     mixed = 0
     for w in range(words):
-        mixed = scramble(mixed ^ load64(key + 8 * w))
+        mixed = scramble(mixed ^ word(key, w))
     i = scale(mixed, size)
     stride = 8 * (2 + words)
     while True:
@@ -96,7 +98,7 @@ def find_many(index: int, key: int, words: int) -> int:
             return slot
         same = True
         for w in range(words):
-            if load64(slot + 16 + 8 * w) != load64(key + 8 * w):
+            if load64(slot + 16 + 8 * w) != word(key, w):
                 same = False
                 break
         if same:
@@ -109,10 +111,10 @@ def find_many(index: int, key: int, words: int) -> int:
 @kernel
 def bucket(index: int, slot: int, entries: int) -> int:
     """The address of a slot's entries."""
-    entry_words = load64(index + 8 * ENTRY_WORDS)
+    entry_words = word(index, ENTRY_WORDS)
     if entries == 1 and entry_words == 1:
         return slot + 8
-    return load64(index + 8 * POOL) + 8 * entry_words * load64(slot + 8)
+    return word(index, POOL) + 8 * entry_words * load64(slot + 8)
 
 
 @kernel
@@ -134,28 +136,28 @@ def before(entries: int, count: int, stride: int, row: int) -> int:
 def take_bucket(index: int, size_class: int) -> int:
     """A free bucket of 2^size_class entries: its place in the pool, or -1 without memory."""
     head = load64(index + 8 * (FREE + size_class))
-    entry_bytes = 8 * load64(index + 8 * ENTRY_WORDS)
+    entry_bytes = 8 * word(index, ENTRY_WORDS)
     if head:
-        pool = load64(index + 8 * POOL)
+        pool = word(index, POOL)
         store64(index + 8 * (FREE + size_class), load64(pool + entry_bytes * (head - 1)))
         return head - 1
-    used = load64(index + 8 * POOL_USED)
+    used = word(index, POOL_USED)
     need = used + (1 << size_class)
-    if need > load64(index + 8 * POOL_CAPACITY):
+    if need > word(index, POOL_CAPACITY):
         capacity = max(need + need // 2, 64)
-        pool = reallocate(load64(index + 8 * POOL), entry_bytes * capacity)
+        pool = reallocate(word(index, POOL), entry_bytes * capacity)
         if pool == 0:
             return -1
-        store64(index + 8 * POOL, pool)
-        store64(index + 8 * POOL_CAPACITY, capacity)
-    store64(index + 8 * POOL_USED, need)
+        set_word(index, POOL, pool)
+        set_word(index, POOL_CAPACITY, capacity)
+    set_word(index, POOL_USED, need)
     return used
 
 
 @kernel
 def free_bucket(index: int, size_class: int, position: int) -> None:
-    pool = load64(index + 8 * POOL)
-    entry_bytes = 8 * load64(index + 8 * ENTRY_WORDS)
+    pool = word(index, POOL)
+    entry_bytes = 8 * word(index, ENTRY_WORDS)
     store64(pool + entry_bytes * position, load64(index + 8 * (FREE + size_class)))
     store64(index + 8 * (FREE + size_class), position + 1)
 
@@ -172,17 +174,17 @@ def class_of(entries: int) -> int:
 @kernel
 def room_for_one_more(index: int, slot: int, entries: int) -> int:
     """The address for one more entry behind a key's `entries`; 0 without memory."""
-    entry_bytes = 8 * load64(index + 8 * ENTRY_WORDS)
+    entry_bytes = 8 * word(index, ENTRY_WORDS)
     if entries == 0 and entry_bytes == 8:
         return slot + 8
     if entries & (entries - 1):  # not a power of two: there is room
-        return load64(index + 8 * POOL) + entry_bytes * (load64(slot + 8) + entries)
+        return word(index, POOL) + entry_bytes * (load64(slot + 8) + entries)
     old_class = class_of(entries)
     inline = entries == 1 and entry_bytes == 8
     position = take_bucket(index, 0 if entries == 0 else old_class + 1)
     if position < 0:
         return 0
-    target = load64(index + 8 * POOL) + entry_bytes * position
+    target = word(index, POOL) + entry_bytes * position
     if entries:
         copy(target, bucket(index, slot, entries), entry_bytes * entries)
         if not inline:
@@ -194,14 +196,14 @@ def room_for_one_more(index: int, slot: int, entries: int) -> int:
 @kernel
 def resize_slots(index: int, size: int) -> bool:
     """Move the slots to a table of another size. False: no memory."""
-    old = load64(index + 8 * INDEX_SLOTS)
-    old_size = load64(index + 8 * INDEX_SIZE)
-    slot_words = load64(index + 8 * SLOT_WORDS)
+    old = word(index, INDEX_SLOTS)
+    old_size = word(index, INDEX_SIZE)
+    slot_words = word(index, SLOT_WORDS)
     slots = allocate_zeroed(8 * slot_words * size)
     if slots == 0:
         return False
-    store64(index + 8 * INDEX_SLOTS, slots)
-    store64(index + 8 * INDEX_SIZE, size)
+    set_word(index, INDEX_SLOTS, slots)
+    set_word(index, INDEX_SIZE, size)
     for i in range(old_size):
         slot = old + 8 * slot_words * i
         if load64(slot) == 0:
@@ -218,37 +220,37 @@ def resize_slots(index: int, size: int) -> bool:
 @kernel
 def slot_of_row(index: int, row: int, key: int) -> int:
     """The slot of a row's key, taken into use if it is new; 0 without memory. `key` is scratch memory."""
-    size = load64(index + 8 * INDEX_SIZE)
-    keys = load64(index + 8 * KEYS)
+    size = word(index, INDEX_SIZE)
+    keys = word(index, KEYS)
     if 10 * keys >= MAX_LOAD_TENTHS * size and not resize_slots(index, 2 * size):
         return 0
-    key_count = load64(index + 8 * KEY_COUNT)
-    key_columns = load64(index + 8 * KEY_COLUMNS)
-    words = load64(index + 8 * SLOT_WORDS) - 2
+    key_count = word(index, KEY_COUNT)
+    key_columns = word(index, KEY_COLUMNS)
+    words = word(index, SLOT_WORDS) - 2
     meta = 0
     if key_count == 1:
         cell = load32(row + 4 * load64(key_columns))
         slot = find_one(index, cell)
         meta = cell << 32
     else:
-        store64(key + 8 * (words - 1), 0)
+        set_word(key, words - 1, 0)
         for k in range(key_count):
-            store32(key + 4 * k, load32(row + 4 * load64(key_columns + 8 * k)))
+            store32(key + 4 * k, load32(row + 4 * word(key_columns, k)))
         slot = find_many(index, key, words)
     if load64(slot) & LOW == 0:
-        store64(index + 8 * KEYS, keys + 1)
+        set_word(index, KEYS, keys + 1)
         store64(slot, meta)
         for w in range(words):
-            store64(slot + 16 + 8 * w, load64(key + 8 * w))
+            store64(slot + 16 + 8 * w, word(key, w))
     return slot
 
 
 @kernel
 def write_entry(index: int, entry: int, number: int, row: int) -> None:
-    carried_columns = load64(index + 8 * CARRIED_COLUMNS)
+    carried_columns = word(index, CARRIED_COLUMNS)
     store32(entry, number)
-    for c in range(load64(index + 8 * CARRIED_COUNT)):
-        store32(entry + 4 + 4 * c, load32(row + 4 * load64(carried_columns + 8 * c)))
+    for c in range(word(index, CARRIED_COUNT)):
+        store32(entry + 4 + 4 * c, load32(row + 4 * word(carried_columns, c)))
 
 
 @kernel
@@ -257,21 +259,21 @@ def build(index: int, upto: int, key: int) -> bool:
 
     Count the rows of each key; give each key its bucket; write the entries.
     """
-    relation = load64(index + 8 * RELATION)
-    row_bytes = 8 * load64(relation + 8 * WORDS)
-    rows = load64(relation + 8 * ROWS)
-    entry_bytes = 8 * load64(index + 8 * ENTRY_WORDS)
+    relation = word(index, RELATION)
+    row_bytes = 8 * word(relation, WORDS)
+    rows = word(relation, ROWS)
+    entry_bytes = 8 * word(index, ENTRY_WORDS)
     for number in range(upto):
         slot = slot_of_row(index, rows + row_bytes * number, key)
         if slot == 0:
             return False
         store64(slot, load64(slot) + 1)
-    fitting = 4 * (load64(index + 8 * KEYS) * 10 // (4 * MAX_LOAD_TENTHS) + 1)
-    if 10 * fitting < 9 * load64(index + 8 * INDEX_SIZE) and not resize_slots(index, fitting):
+    fitting = 4 * (word(index, KEYS) * 10 // (4 * MAX_LOAD_TENTHS) + 1)
+    if 10 * fitting < 9 * word(index, INDEX_SIZE) and not resize_slots(index, fitting):
         return False
-    slot_bytes = 8 * load64(index + 8 * SLOT_WORDS)
-    slots = load64(index + 8 * INDEX_SLOTS)
-    for i in range(load64(index + 8 * INDEX_SIZE)):
+    slot_bytes = 8 * word(index, SLOT_WORDS)
+    slots = word(index, INDEX_SLOTS)
+    for i in range(word(index, INDEX_SIZE)):
         slot = slots + slot_bytes * i
         count = load64(slot) & LOW
         if count > 1 or (count == 1 and entry_bytes > 8):
@@ -279,7 +281,7 @@ def build(index: int, upto: int, key: int) -> bool:
             if position < 0:
                 return False
             store64(slot + 8, position << 32)  # the upper half for now; the lower counts entries written
-    pool = load64(index + 8 * POOL)
+    pool = word(index, POOL)
     for number in range(upto):
         row = rows + row_bytes * number
         slot = slot_of_row(index, row, key)
@@ -289,7 +291,7 @@ def build(index: int, upto: int, key: int) -> bool:
             place = load64(slot + 8)
             write_entry(index, pool + entry_bytes * (((place >> 32) & LOW) + (place & LOW)), number, row)
             store64(slot + 8, place + 1)
-    for i in range(load64(index + 8 * INDEX_SIZE)):
+    for i in range(word(index, INDEX_SIZE)):
         slot = slots + slot_bytes * i
         count = load64(slot) & LOW
         if count > 1 or (count == 1 and entry_bytes > 8):
@@ -300,10 +302,10 @@ def build(index: int, upto: int, key: int) -> bool:
 @kernel
 def append(index: int, upto: int, key: int) -> bool:
     """Add rows one by one, from the first that is not in the index. False: no memory."""
-    relation = load64(index + 8 * RELATION)
-    row_bytes = 8 * load64(relation + 8 * WORDS)
-    rows = load64(relation + 8 * ROWS)
-    for number in range(load64(index + 8 * UPTO), upto):
+    relation = word(index, RELATION)
+    row_bytes = 8 * word(relation, WORDS)
+    rows = word(relation, ROWS)
+    for number in range(word(index, UPTO), upto):
         row = rows + row_bytes * number
         slot = slot_of_row(index, row, key)
         if slot == 0:
@@ -319,14 +321,14 @@ def append(index: int, upto: int, key: int) -> bool:
 @kernel
 def extend_index(index: int, upto: int) -> bool:
     """Bring rows up to number `upto` into the index. False: there is no memory."""
-    key = reallocate(0, 8 * load64(index + 8 * SLOT_WORDS))
+    key = reallocate(0, 8 * word(index, SLOT_WORDS))
     if key == 0:
         return False
-    if load64(index + 8 * UPTO) == 0 and upto >= WORTH_BUILDING:
+    if word(index, UPTO) == 0 and upto >= WORTH_BUILDING:
         done = build(index, upto, key)
     else:
         done = append(index, upto, key)
     release(key)
     if done:
-        store64(index + 8 * UPTO, upto)
+        set_word(index, UPTO, upto)
     return done

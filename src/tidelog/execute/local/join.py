@@ -82,15 +82,16 @@ from tidelog.execute.local.layout import (
     WORDS,
 )
 from tidelog.execute.local.memory import (
-    Words,
     inlined,
     kernel,
     load32,
     load64,
     load_shared,
     reallocate,
+    set_word,
     store32,
     store64,
+    word,
 )
 from tidelog.execute.local.tupleset import (
     ADDED,
@@ -123,36 +124,36 @@ def integer(cell: int, wide: int) -> int:
 
 
 @kernel
-def gather(code: Words, registers: int, count: int, regs: Words, target: int) -> None:
+def gather(code: int, registers: int, count: int, regs: int, target: int) -> None:
     """Put the cells of a list of registers one behind the other at an address."""
     store64(target + 8 * ((count - 1) >> 1), 0)  # an odd last cell leaves the upper half zero
     for k in range(count):
-        store32(target + 4 * k, regs[code[registers + k]])
+        store32(target + 4 * k, word(regs, word(code, registers + k)))
 
 
 @kernel
-def find_slot(code: Words, index: int, registers: int, regs: Words, scratch: int) -> int:
-    count = load64(index + 8 * KEY_COUNT)
+def find_slot(code: int, index: int, registers: int, regs: int, scratch: int) -> int:
+    count = word(index, KEY_COUNT)
     if count == 1:
-        return find_one(index, regs[code[registers]])
+        return find_one(index, word(regs, word(code, registers)))
     gather(code, registers, count, regs, scratch)
-    return find_many(index, scratch, load64(index + 8 * SLOT_WORDS) - 2)
+    return find_many(index, scratch, word(index, SLOT_WORDS) - 2)
 
 
 @kernel
-def holds(code: Words, check: int, regs: Words, scratch: int, wide: int) -> bool:
+def holds(code: int, check: int, regs: int, scratch: int, wide: int) -> bool:
     """Whether a check passes for what the registers hold."""
-    kind: int = code[check + CHECK_KIND]
+    kind: int = word(code, check + CHECK_KIND)
     if kind <= NOT_MEMBER:
-        relation: int = code[check + CHECK_TARGET]
-        gather(code, code[check + CHECK_CELLS], max(1, load64(relation + 8 * ARITY)), regs, scratch)
+        relation: int = word(code, check + CHECK_TARGET)
+        gather(code, word(code, check + CHECK_CELLS), max(1, word(relation, ARITY)), regs, scratch)
         return kind == MEMBER if contains_many(relation, scratch) else kind == NOT_MEMBER
     if kind <= NOT_EXISTS:
-        index: int = code[check + CHECK_TARGET]
-        slot = find_slot(code, index, code[check + CHECK_CELLS], regs, scratch)
+        index: int = word(code, check + CHECK_TARGET)
+        slot = find_slot(code, index, word(code, check + CHECK_CELLS), regs, scratch)
         return kind == EXISTS if load64(slot) else kind == NOT_EXISTS
-    left: int = regs[code[check + CHECK_LEFT]]
-    right: int = regs[code[check + CHECK_RIGHT]]
+    left: int = word(regs, word(code, check + CHECK_LEFT))
+    right: int = word(regs, word(code, check + CHECK_RIGHT))
     if kind == SAME:
         return left == right
     if kind == DIFFERENT:
@@ -163,23 +164,23 @@ def holds(code: Words, check: int, regs: Words, scratch: int, wide: int) -> bool
 
 
 @kernel
-def take(code: Words, step: int, place: int, regs: Words, scratch: int, wide: int) -> bool:
+def take(code: int, step: int, place: int, regs: int, scratch: int, wide: int) -> bool:
     """Load a match into the registers; False if a test or a check fails."""
     base = place
-    if code[step + FROM_ROW]:
-        relation = code[step + SOURCE]
-        base = load64(relation + 8 * ROWS) + 8 * load64(relation + 8 * WORDS) * load32(place)
-    at = code[step + LOADS]
-    for _ in range(code[step + LOAD_COUNT]):
-        regs[code[at + 1]] = load32(base + code[at])
+    if word(code, step + FROM_ROW):
+        relation = word(code, step + SOURCE)
+        base = word(relation, ROWS) + 8 * word(relation, WORDS) * load32(place)
+    at = word(code, step + LOADS)
+    for _ in range(word(code, step + LOAD_COUNT)):
+        set_word(regs, word(code, at + 1), load32(base + word(code, at)))
         at += 2
-    at = code[step + TESTS]
-    for _ in range(code[step + TEST_COUNT]):
-        if load32(base + code[at]) != regs[code[at + 1]]:
+    at = word(code, step + TESTS)
+    for _ in range(word(code, step + TEST_COUNT)):
+        if load32(base + word(code, at)) != word(regs, word(code, at + 1)):
             return False
         at += 2
-    at = code[step + CHECKS]
-    for _ in range(code[step + CHECK_COUNT]):
+    at = word(code, step + CHECKS)
+    for _ in range(word(code, step + CHECK_COUNT)):
         if not holds(code, at, regs, scratch, wide):
             return False
         at += CHECK_WORDS
@@ -188,7 +189,7 @@ def take(code: Words, step: int, place: int, regs: Words, scratch: int, wide: in
 
 @kernel
 def first_row(relation: int, version: int) -> int:
-    return load64(relation + 8 * DELTA_LO) if version == DELTA else 0
+    return word(relation, DELTA_LO) if version == DELTA else 0
 
 
 @kernel
@@ -197,50 +198,50 @@ def end_row(relation: int, version: int) -> int:
 
 
 @kernel
-def open_step(code: Words, step: int, regs: Words, scratch: int, stack: Words, level: int) -> None:
+def open_step(code: int, step: int, regs: int, scratch: int, stack: int, level: int) -> None:
     """Find the matches of a step: stack gets their address, number and distance."""
-    version = code[step + VERSION]
-    relation = code[step + SOURCE]
-    if code[step + KIND] == SCAN:
-        stride = 8 * load64(relation + 8 * WORDS)
+    version = word(code, step + VERSION)
+    relation = word(code, step + SOURCE)
+    if word(code, step + KIND) == SCAN:
+        stride = 8 * word(relation, WORDS)
         low = first_row(relation, version)
-        stack[3 * level] = load64(relation + 8 * ROWS) + stride * low
-        stack[3 * level + 1] = end_row(relation, version) - low
-        stack[3 * level + 2] = stride
+        set_word(stack, 3 * level, word(relation, ROWS) + stride * low)
+        set_word(stack, 3 * level + 1, end_row(relation, version) - low)
+        set_word(stack, 3 * level + 2, stride)
         return
-    index = code[step + INDEX]
-    slot = find_slot(code, index, code[step + STEP_KEYS], regs, scratch)
+    index = word(code, step + INDEX)
+    slot = find_slot(code, index, word(code, step + STEP_KEYS), regs, scratch)
     count = load64(slot) & LOW
-    stride = 8 * load64(index + 8 * ENTRY_WORDS)
+    stride = 8 * word(index, ENTRY_WORDS)
     entries = slot
     if count:
         entries = bucket(index, slot, count)
         if version == OLD:
-            count = before(entries, count, stride, load64(relation + 8 * DELTA_LO))
+            count = before(entries, count, stride, word(relation, DELTA_LO))
         elif version == DELTA:
-            skipped = before(entries, count, stride, load64(relation + 8 * DELTA_LO))
+            skipped = before(entries, count, stride, word(relation, DELTA_LO))
             entries += stride * skipped
             count -= skipped
-    stack[3 * level] = entries
-    stack[3 * level + 1] = count
-    stack[3 * level + 2] = stride
+    set_word(stack, 3 * level, entries)
+    set_word(stack, 3 * level + 1, count)
+    set_word(stack, 3 * level + 2, stride)
 
 
 @kernel
 def keep(head: int, out: int, row: int, words: int) -> bool:
     """Append a new row to a worker's output. False: no memory."""
-    count = load64(out + 8 * OUT_COUNT)
-    if count == load64(out + 8 * OUT_CAPACITY):
+    count = word(out, OUT_COUNT)
+    if count == word(out, OUT_CAPACITY):
         capacity = max(64, count * 2)
-        rows = reallocate(load64(out + 8 * OUT_ROWS), 8 * words * capacity)
+        rows = reallocate(word(out, OUT_ROWS), 8 * words * capacity)
         if rows == 0:
             return False
-        store64(out + 8 * OUT_ROWS, rows)
-        store64(out + 8 * OUT_CAPACITY, capacity)
-    target = load64(out + 8 * OUT_ROWS) + 8 * words * count
+        set_word(out, OUT_ROWS, rows)
+        set_word(out, OUT_CAPACITY, capacity)
+    target = word(out, OUT_ROWS) + 8 * words * count
     for w in range(words):
-        store64(target + 8 * w, load64(row + 8 * w))
-    store64(out + 8 * OUT_COUNT, count + 1)
+        set_word(target, w, word(row, w))
+    set_word(out, OUT_COUNT, count + 1)
     return True
 
 
@@ -272,20 +273,20 @@ def tight_loop(
     last: int,
     done: int,
 ) -> int:
-    """Insert heads of one word from match number `done` on; the number of the match it stopped at.
+    """Insert heads of one packed from match number `done` on; the number of the match it stopped at.
 
     `bits` and `last` are constants where it is called, so that the compiler can fold them.
     """
     rest = load64(row) & ~(LOW << shift)
-    slots = load64(head + 8 * SLOTS)
-    mask = load64(head + 8 * MASK)
+    slots = word(head, SLOTS)
+    mask = word(head, MASK)
     place += stride * done
     for number in range(done, count):
-        word = rest | (load32(place) << shift)
+        packed = rest | (load32(place) << shift)
         place += stride
-        result = add_one(head, slots, mask, bits, last, word)
+        result = add_one(head, slots, mask, bits, last, packed)
         if result != PRESENT:
-            store64(row, word)
+            store64(row, packed)
             if result == FULL:
                 return number
             if not keep(head, out, row, 1):
@@ -300,8 +301,8 @@ def tight_one_word(
     """Insert `count` heads of one word; each match gives the cell at `shift`."""
     done = 0
     while True:
-        bits = load64(head + 8 * BLOCK_BITS)
-        last = load64(head + 8 * LAST_SHIFT)
+        bits = word(head, BLOCK_BITS)
+        last = word(head, LAST_SHIFT)
         if bits == 0:
             done = tight_loop(head, out, row, place, count, stride, shift, 0, last, done)
         elif last == 0:
@@ -322,7 +323,7 @@ def tight_one_word(
 
 @kernel
 def tight_two_words(
-    code: Words,
+    code: int,
     step: int,
     head: int,
     out: int,
@@ -333,25 +334,25 @@ def tight_two_words(
     alone: bool,
 ) -> int:
     """Insert `count` heads of two words; each match gives the cells that the step moves."""
-    moves = code[step + MOVES]
-    end = moves + 3 * code[step + MOVE_COUNT]
+    moves = word(code, step + MOVES)
+    end = moves + 3 * word(code, step + MOVE_COUNT)
     rest = load64(row)
     more = load64(row + 8)
     for at in range(moves, end, 3):
-        if code[at + 1] == 0:
-            rest &= ~(LOW << code[at + 2])
+        if word(code, at + 1) == 0:
+            rest &= ~(LOW << word(code, at + 2))
         else:
-            more &= ~(LOW << code[at + 2])
-    slots = load64(head + 8 * SLOTS)
-    mask = load64(head + 8 * MASK)
-    bits = load64(head + 8 * BLOCK_BITS)
-    shift = load64(head + 8 * LAST_SHIFT)
+            more &= ~(LOW << word(code, at + 2))
+    slots = word(head, SLOTS)
+    mask = word(head, MASK)
+    bits = word(head, BLOCK_BITS)
+    shift = word(head, LAST_SHIFT)
     for _ in range(count):
         first = rest
         last = more
         for at in range(moves, end, 3):
-            cell = load32(place + code[at]) << code[at + 2]
-            if code[at + 1] == 0:
+            cell = load32(place + word(code, at)) << word(code, at + 2)
+            if word(code, at + 1) == 0:
                 first |= cell
             else:
                 last |= cell
@@ -370,56 +371,56 @@ def tight_two_words(
         state = insert(head, out, row, 2, alone)
         if state != COMPLETE:
             return state
-        slots = load64(head + 8 * SLOTS)
-        mask = load64(head + 8 * MASK)
-        bits = load64(head + 8 * BLOCK_BITS)
+        slots = word(head, SLOTS)
+        mask = word(head, MASK)
+        bits = word(head, BLOCK_BITS)
     return COMPLETE
 
 
 @kernel
 def run_form(
-    code: Words,
+    code: int,
     form: int,
-    regs: Words,
-    stack: Words,
+    regs: int,
+    stack: int,
     scratch: int,
     low: int,
     high: int,
     worker: int,
     run: int,
-    counts: Words,
+    counts: int,
     number: int,
 ) -> tuple[int, int]:
     """Run a rule form over its driver's rows [low, high).
 
-    Gives back how it ended and the row to go on with. `counts[number]` grows by the
+    Gives back how it ended and the row to go on with. `word(counts, number)` grows by the
     rule instances considered, exactly once for each, also when a row has to be redone.
     """
-    wide = load64(run + 8 * RUN_WIDE)
-    alone = load64(run + 8 * RUN_ALONE) != 0
-    at = code[form + CONSTANTS]
-    for _ in range(code[form + CONSTANT_COUNT]):
-        regs[code[at]] = code[at + 1]
+    wide = word(run, RUN_WIDE)
+    alone = word(run, RUN_ALONE) != 0
+    at = word(code, form + CONSTANTS)
+    for _ in range(word(code, form + CONSTANT_COUNT)):
+        set_word(regs, word(code, at), word(code, at + 1))
         at += 2
-    head = code[form + HEAD]
-    words = load64(head + 8 * WORDS)
-    cells = max(1, load64(head + 8 * ARITY))
-    head_registers = code[form + HEAD_REGISTERS]
-    out = load64(head + 8 * OUTPUTS) + 8 * OUT_WORDS * worker
-    steps = code[form + STEPS]
-    last = code[form + STEP_COUNT] - 1
-    tight = code[steps + STEP_WORDS * last + TIGHT]
-    driver = code[steps + SOURCE]
+    head = word(code, form + HEAD)
+    words = word(head, WORDS)
+    cells = max(1, word(head, ARITY))
+    head_registers = word(code, form + HEAD_REGISTERS)
+    out = word(head, OUTPUTS) + 8 * OUT_WORDS * worker
+    steps = word(code, form + STEPS)
+    last = word(code, form + STEP_COUNT) - 1
+    tight = word(code, steps + STEP_WORDS * last + TIGHT)
+    driver = word(code, steps + SOURCE)
     place = 0
     stride = 0
-    if code[steps + KIND] != UNIT:
-        stride = 8 * load64(driver + 8 * WORDS)
-        place = load64(driver + 8 * ROWS) + stride * low
+    if word(code, steps + KIND) != UNIT:
+        stride = 8 * word(driver, WORDS)
+        place = word(driver, ROWS) + stride * low
     row = scratch + KEY_BYTES
-    considered = counts[number]
+    considered = word(counts, number)
     for current in range(low, high):
-        if not alone and load_shared(head + 8 * USED) * 10 > MAX_LOAD_TENTHS * (load64(head + 8 * MASK) + 1):
-            counts[number] = considered
+        if not alone and load_shared(head + 8 * USED) * 10 > MAX_LOAD_TENTHS * (word(head, MASK) + 1):
+            set_word(counts, number, considered)
             return MUST_GROW, current
         at_start = considered
         matched = take(code, steps, place, regs, scratch, wide)
@@ -438,15 +439,15 @@ def run_form(
             level = 0
         while level > 0:
             step = steps + STEP_WORDS * level
-            match = stack[3 * level]
-            count = stack[3 * level + 1]
-            distance = stack[3 * level + 2]
+            match = word(stack, 3 * level)
+            count = word(stack, 3 * level + 1)
+            distance = word(stack, 3 * level + 2)
             if level < last:
                 if count == 0:
                     level -= 1
                     continue
-                stack[3 * level] = match + distance
-                stack[3 * level + 1] = count - 1
+                set_word(stack, 3 * level, match + distance)
+                set_word(stack, 3 * level + 1, count - 1)
                 if take(code, step, match, regs, scratch, wide):
                     level += 1
                     open_step(code, step + STEP_WORDS, regs, scratch, stack, level)
@@ -457,9 +458,9 @@ def run_form(
             if tight == ONE_WORD:
                 considered += count
                 gather(code, head_registers, cells, regs, row)
-                move = code[step + MOVES]
+                move = word(code, step + MOVES)
                 state = tight_one_word(
-                    head, out, row, match + code[move], count, distance, code[move + 2], alone
+                    head, out, row, match + word(code, move), count, distance, word(code, move + 2), alone
                 )
             elif tight == TWO_WORDS:
                 considered += count
@@ -481,7 +482,7 @@ def run_form(
             if state != COMPLETE:
                 break
         if state != COMPLETE:
-            counts[number] = at_start
+            set_word(counts, number, at_start)
             return state, current
-    counts[number] = considered
+    set_word(counts, number, considered)
     return COMPLETE, high

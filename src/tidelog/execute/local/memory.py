@@ -86,6 +86,10 @@ def _word(builder: ir.IRBuilder, address: ir.Value) -> ir.Value:
     return builder.inttoptr(address, _I64.as_pointer())
 
 
+def _numbered(builder: ir.IRBuilder, args: Sequence[ir.Value]) -> ir.Value:
+    return builder.gep(_word(builder, args[0]), [args[1]])
+
+
 def _cell(builder: ir.IRBuilder, address: ir.Value) -> ir.Value:
     return builder.inttoptr(address, _I32.as_pointer())
 
@@ -124,7 +128,12 @@ def _emit_memcpy(builder: ir.IRBuilder, args: Sequence[ir.Value]) -> None:
     builder.call(function, [_block(builder, args[0]), _block(builder, args[1]), args[2]])
 
 
+# word(record, number) and set_word(record, number, word) for the words of a record;
 # load64(address), store64(address, word); a 32-bit cell is loaded without sign.
+word: Callable[[int, int], int] = _operation(2, lambda b, a: b.load(_numbered(b, a)))
+set_word: Callable[[int, int, int], None] = _operation(
+    3, lambda b, a: b.store(a[2], _numbered(b, a)), result=False
+)
 load64: Callable[[int], int] = _operation(1, lambda b, a: b.load(_word(b, a[0])))
 store64: Callable[[int, int], None] = _operation(2, lambda b, a: b.store(a[1], _word(b, a[0])), result=False)
 load32: Callable[[int], int] = _operation(1, lambda b, a: b.zext(b.load(_cell(b, a[0]), align=4), _I64))

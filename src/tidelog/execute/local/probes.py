@@ -14,17 +14,17 @@ from tidelog.execute.local.layout import (
     SLOT_WORDS,
     WORDS,
 )
-from tidelog.execute.local.memory import Bools, Words, kernel, load32, load64
+from tidelog.execute.local.memory import Bools, Words, kernel, load32, load64, word
 from tidelog.execute.local.tupleset import LOW, contains_many
 
 
 @kernel
 def find_matches(index: int, keys: int, version: int, places: Words, counts: Words) -> None:
     """For each key (packed, two cells a word): where its entries of a version are, and how many."""
-    words = load64(index + 8 * SLOT_WORDS) - 2
-    single = load64(index + 8 * KEY_COUNT) == 1
-    boundary = load64(load64(index + 8 * RELATION) + 8 * DELTA_LO)
-    stride = 8 * load64(index + 8 * ENTRY_WORDS)
+    words = word(index, SLOT_WORDS) - 2
+    single = word(index, KEY_COUNT) == 1
+    boundary = load64(word(index, RELATION) + 8 * DELTA_LO)
+    stride = 8 * word(index, ENTRY_WORDS)
     key_bytes = 8 * max(1, words)
     for i in range(len(counts)):
         key = keys + key_bytes * i
@@ -46,7 +46,7 @@ def find_matches(index: int, keys: int, version: int, places: Words, counts: Wor
 @kernel
 def list_matches(index: int, places: Words, counts: Words, left: Words, rows: Words) -> None:
     """Write, for each match, the number of its key and the number of its row."""
-    stride = 8 * load64(index + 8 * ENTRY_WORDS)
+    stride = 8 * word(index, ENTRY_WORDS)
     at = 0
     for i in range(len(counts)):
         place = places[i]
@@ -60,7 +60,7 @@ def list_matches(index: int, places: Words, counts: Words, left: Words, rows: Wo
 @kernel
 def find_members(relation: int, packed: int, found: Bools) -> None:
     """For each packed row, whether it is in the set."""
-    row_bytes = 8 * load64(relation + 8 * WORDS)
+    row_bytes = 8 * word(relation, WORDS)
     for i in range(len(found)):
         found[i] = contains_many(relation, packed + row_bytes * i)
 
@@ -68,7 +68,7 @@ def find_members(relation: int, packed: int, found: Bools) -> None:
 @kernel
 def insert_into(relation: int, packed: int, count: int, out: int) -> bool:
     """Insert packed rows, the new ones into an output buffer. False: no memory."""
-    words = load64(relation + 8 * WORDS)
+    words = word(relation, WORDS)
     state = COMPLETE
     for i in range(count):
         state = insert(relation, out, packed + 8 * words * i, words, True)

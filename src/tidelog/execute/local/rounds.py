@@ -44,7 +44,8 @@ from tidelog.execute.local.memory import (
     kernel,
     load64,
     reallocate,
-    store64,
+    set_word,
+    word,
 )
 
 # How `run_rounds` ends.
@@ -55,13 +56,13 @@ SLICE = 1024  # driver rows between two looks at the budget
 
 
 @kernel
-def driver_range(code: Words, form: int) -> tuple[int, int]:
+def driver_range(code: int, form: int) -> tuple[int, int]:
     """The rows that a form's driver goes through."""
-    step = code[form + STEPS]
-    if code[step + KIND] == UNIT:
+    step = word(code, form + STEPS)
+    if word(code, step + KIND) == UNIT:
         return 0, 1
-    relation = code[step + SOURCE]
-    version = code[step + VERSION]
+    relation = word(code, step + SOURCE)
+    version = word(code, step + VERSION)
     return first_row(relation, version), end_row(relation, version)
 
 
@@ -71,41 +72,41 @@ def absorb(relation: int, workers: int) -> int:
 
     The number of new rows; -1 without memory, -2 past the largest number of rows.
     """
-    out = load64(relation + 8 * OUTPUTS)
+    out = word(relation, OUTPUTS)
     new = 0
     for w in range(workers):
         new += load64(out + 8 * (OUT_WORDS * w + OUT_COUNT))
-    count = load64(relation + 8 * COUNT)
-    words = load64(relation + 8 * WORDS)
+    count = word(relation, COUNT)
+    words = word(relation, WORDS)
     if count + new > MAX_ROWS:
         return -2
-    if count + new > load64(relation + 8 * CAPACITY):
+    if count + new > word(relation, CAPACITY):
         capacity = count + new + max(64, (count + new) // 2)
-        rows = reallocate(load64(relation + 8 * ROWS), 8 * words * capacity)
+        rows = reallocate(word(relation, ROWS), 8 * words * capacity)
         if rows == 0:
             return -1
-        store64(relation + 8 * ROWS, rows)
-        store64(relation + 8 * CAPACITY, capacity)
-    target = load64(relation + 8 * ROWS) + 8 * words * count
+        set_word(relation, ROWS, rows)
+        set_word(relation, CAPACITY, capacity)
+    target = word(relation, ROWS) + 8 * words * count
     for w in range(workers):
         place = out + 8 * OUT_WORDS * w
-        size = 8 * words * load64(place + 8 * OUT_COUNT)
+        size = 8 * words * word(place, OUT_COUNT)
         if size:
-            copy(target, load64(place + 8 * OUT_ROWS), size)
-            store64(place + 8 * OUT_COUNT, 0)
+            copy(target, word(place, OUT_ROWS), size)
+            set_word(place, OUT_COUNT, 0)
         target += size
-    store64(relation + 8 * COUNT, count + new)
-    store64(relation + 8 * DELTA_LO, load64(relation + 8 * DELTA_HI))
-    store64(relation + 8 * DELTA_HI, count + new)
+    set_word(relation, COUNT, count + new)
+    set_word(relation, DELTA_LO, word(relation, DELTA_HI))
+    set_word(relation, DELTA_HI, count + new)
     return new
 
 
 @kernel
 def extend_indexes(relation: int) -> bool:
     """Bring all indexes of a relation up to date. False: no memory."""
-    indexes = load64(relation + 8 * INDEXES)
-    for i in range(load64(relation + 8 * INDEX_COUNT)):
-        if not extend_index(load64(indexes + 8 * i), load64(relation + 8 * COUNT)):
+    indexes = word(relation, INDEXES)
+    for i in range(word(relation, INDEX_COUNT)):
+        if not extend_index(word(indexes, i), word(relation, COUNT)):
             return False
     return True
 
@@ -119,10 +120,10 @@ def absorb_all(relations: Words, workers: int, run: int) -> int:
         if new < 0:
             return new
         total += new
-    store64(run + 8 * RUN_ROUND, load64(run + 8 * RUN_ROUND) + 1)
-    store64(run + 8 * RUN_NEW, load64(run + 8 * RUN_NEW) + total)
-    store64(run + 8 * RUN_FORM, 0)
-    store64(run + 8 * RUN_ROW, -1)
+    set_word(run, RUN_ROUND, word(run, RUN_ROUND) + 1)
+    set_word(run, RUN_NEW, word(run, RUN_NEW) + total)
+    set_word(run, RUN_FORM, 0)
+    set_word(run, RUN_ROW, -1)
     return total
 
 
@@ -134,15 +135,15 @@ def end_round(relations: Words, workers: int, run: int) -> int:
 
 @kernel
 def run_rounds(
-    code: Words,
+    code: int,
     forms: Words,
     relations: Words,
     limits: Words,
-    regs: Words,
-    stack: Words,
+    regs: int,
+    stack: int,
     scratch: int,
     run: int,
-    counts: Words,
+    counts: int,
     budget: int,
     large: int,
 ) -> int:
@@ -153,12 +154,12 @@ def run_rounds(
     outgrown its limit, so that other join orders may be better (GROWN).
     """
     # Not a literal 0, for which the kernels would be compiled once more.
-    first = load64(run + 8 * RUN_FIRST)
+    first = word(run, RUN_FIRST)
     while True:
-        form = load64(run + 8 * RUN_FORM)
+        form = word(run, RUN_FORM)
         while form < len(forms):
             low, high = driver_range(code, forms[form])
-            row = load64(run + 8 * RUN_ROW)
+            row = word(run, RUN_ROW)
             if row >= 0:
                 low = row
             while low < high:
@@ -170,11 +171,11 @@ def run_rounds(
                     return OUT_OF_MEMORY
                 budget -= SLICE
                 if budget <= 0 and low < high:
-                    store64(run + 8 * RUN_FORM, form)
-                    store64(run + 8 * RUN_ROW, low)
+                    set_word(run, RUN_FORM, form)
+                    set_word(run, RUN_ROW, low)
                     return PAUSED
             form += 1
-            store64(run + 8 * RUN_ROW, -1)
+            set_word(run, RUN_ROW, -1)
         new = absorb_all(relations, first + 1, run)
         if new < 0:
             return OUT_OF_MEMORY if new == -1 else TOO_MANY_ROWS
@@ -195,16 +196,16 @@ def run_rounds(
 
 @kernel
 def share_form(
-    code: Words,
+    code: int,
     form: int,
-    regs: Words,
-    stack: Words,
+    regs: int,
+    stack: int,
     scratch: int,
     low: int,
     high: int,
     worker: int,
     run: int,
-    counts: Words,
+    counts: int,
     number: int,
     chunk: int,
 ) -> tuple[int, int, int]:
@@ -218,7 +219,7 @@ def share_form(
             state, low = run_form(code, form, regs, stack, scratch, low, high, worker, run, counts, number)
             if state != COMPLETE:
                 return state, low, high
-        end = load64(run + 8 * RUN_END)
+        end = word(run, RUN_END)
         low = fetch_add(run + 8 * RUN_CURSOR, chunk)
         if low >= end:
             return COMPLETE, 0, 0

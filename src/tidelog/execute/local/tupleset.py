@@ -41,8 +41,10 @@ from tidelog.execute.local.memory import (
     load_shared,
     reallocate,
     release,
+    set_word,
     store64,
     store_shared,
+    word,
 )
 
 EMPTY = -1
@@ -57,12 +59,12 @@ SAMPLE = 256  # slots
 
 
 @inlined
-def key_word(word: int, bits: int, shift: int) -> int:
+def key_word(row: int, bits: int, shift: int) -> int:
     """The last word of a row with the low `bits` of its last cell cut off."""
-    cell = ((word >> shift) & LOW) >> bits
+    cell = ((row >> shift) & LOW) >> bits
     if shift == 0:
         return cell
-    return (word & LOW) | (cell << 32)
+    return (row & LOW) | (cell << 32)
 
 
 @inlined
@@ -73,8 +75,8 @@ def place(mixed: int, last: int, bits: int) -> int:
 
 
 @inlined
-def scramble(word: int) -> int:
-    mixed = word * MIX
+def scramble(value: int) -> int:
+    mixed = value * MIX
     return mixed ^ ((mixed >> 32) & LOW)
 
 
@@ -93,31 +95,31 @@ def place_many(row: int, key: int, words: int, bits: int, shift: int) -> int:
     near = 3 if bits else 7
     mixed = scramble(key ^ ((last & near) << shift))
     for i in range(words - 1):
-        mixed = scramble(mixed ^ load64(row + 8 * i))
+        mixed = scramble(mixed ^ word(row, i))
     return place(mixed, last, bits)
 
 
 @inlined
-def contains_one(slots: int, mask: int, bits: int, shift: int, word: int) -> bool:
-    """Whether a one-word row is in the set."""
-    key = key_word(word, bits, shift)
+def contains_one(slots: int, mask: int, bits: int, shift: int, row: int) -> bool:
+    """Whether a one-row row is in the set."""
+    key = key_word(row, bits, shift)
     i = place_one(key, bits, shift) & mask
     while True:
         slot = slots + (i << 4 if bits else i << 3)
         found = load64(slot)
         if found == key:
-            return bits == 0 or (load64(slot + 8) >> ((word >> shift) & 63)) & 1 == 1
+            return bits == 0 or (load64(slot + 8) >> ((row >> shift) & 63)) & 1 == 1
         if found == EMPTY:
             return False
         i = (i + 1) & mask
 
 
 @inlined
-def add_one(relation: int, slots: int, mask: int, bits: int, shift: int, word: int) -> int:
-    """Insert a one-word row: PRESENT, ADDED, or FULL when the table must grow first."""
-    key = key_word(word, bits, shift)
+def add_one(relation: int, slots: int, mask: int, bits: int, shift: int, row: int) -> int:
+    """Insert a one-row row: PRESENT, ADDED, or FULL when the table must grow first."""
+    key = key_word(row, bits, shift)
     i = place_one(key, bits, shift) & mask
-    bit = 1 << ((word >> shift) & 63)
+    bit = 1 << ((row >> shift) & 63)
     while True:
         slot = slots + (i << 4 if bits else i << 3)
         found = load64(slot)
@@ -128,7 +130,7 @@ def add_one(relation: int, slots: int, mask: int, bits: int, shift: int, word: i
                 return PRESENT
             return ADDED
         if found == EMPTY:
-            if load64(relation + 8 * USED) >= load64(relation + 8 * LIMIT):
+            if word(relation, USED) >= word(relation, LIMIT):
                 return FULL
             found = exchange_if(slot, EMPTY, key)
             if found == EMPTY:
@@ -143,7 +145,7 @@ def add_one(relation: int, slots: int, mask: int, bits: int, shift: int, word: i
 @kernel
 def same_words(a: int, b: int, words: int) -> bool:
     for i in range(words):
-        if load64(a + 8 * i) != load64(b + 8 * i):
+        if word(a, i) != word(b, i):
             return False
     return True
 
@@ -167,7 +169,7 @@ def add_two(relation: int, slots: int, mask: int, bits: int, shift: int, first: 
                 return PRESENT
             return ADDED
         if found == EMPTY:
-            if load64(relation + 8 * USED) >= load64(relation + 8 * LIMIT):
+            if word(relation, USED) >= word(relation, LIMIT):
                 return FULL
             if exchange_if(slot + 8, EMPTY, CLAIMED) == EMPTY:
                 fetch_add(relation + 8 * USED, 1)
@@ -184,12 +186,12 @@ def add_two(relation: int, slots: int, mask: int, bits: int, shift: int, first: 
 @kernel
 def contains_many(relation: int, row: int) -> bool:
     """Whether the row at an address is in the set."""
-    words = load64(relation + 8 * WORDS)
-    bits = load64(relation + 8 * BLOCK_BITS)
-    shift = load64(relation + 8 * LAST_SHIFT)
-    slots = load64(relation + 8 * SLOTS)
-    mask = load64(relation + 8 * MASK)
-    last = load64(row + 8 * (words - 1))
+    words = word(relation, WORDS)
+    bits = word(relation, BLOCK_BITS)
+    shift = word(relation, LAST_SHIFT)
+    slots = word(relation, SLOTS)
+    mask = word(relation, MASK)
+    last = word(row, words - 1)
     if words == 1:
         return contains_one(slots, mask, bits, shift, last)
     key = key_word(last, bits, shift)
@@ -208,12 +210,12 @@ def contains_many(relation: int, row: int) -> bool:
 @kernel
 def add_many(relation: int, row: int) -> int:
     """Insert the row at an address: PRESENT, ADDED, or FULL when the table must grow first."""
-    words = load64(relation + 8 * WORDS)
-    bits = load64(relation + 8 * BLOCK_BITS)
-    shift = load64(relation + 8 * LAST_SHIFT)
-    slots = load64(relation + 8 * SLOTS)
-    mask = load64(relation + 8 * MASK)
-    last = load64(row + 8 * (words - 1))
+    words = word(relation, WORDS)
+    bits = word(relation, BLOCK_BITS)
+    shift = word(relation, LAST_SHIFT)
+    slots = word(relation, SLOTS)
+    mask = word(relation, MASK)
+    last = word(row, words - 1)
     if words == 1:
         return add_one(relation, slots, mask, bits, shift, last)
     key = key_word(last, bits, shift)
@@ -232,12 +234,12 @@ def add_many(relation: int, row: int) -> int:
                 return PRESENT
             return ADDED
         if found == EMPTY:
-            if load64(relation + 8 * USED) >= load64(relation + 8 * LIMIT):
+            if word(relation, USED) >= word(relation, LIMIT):
                 return FULL
             if exchange_if(slot + 8 * (words - 1), EMPTY, CLAIMED) == EMPTY:
                 fetch_add(relation + 8 * USED, 1)
                 for w in range(words - 1):
-                    store64(slot + 8 * w, load64(row + 8 * w))
+                    set_word(slot, w, word(row, w))
                 if bits:
                     store64(slot + 8 * words, bit)
                 store_shared(slot + 8 * (words - 1), key)
@@ -256,7 +258,7 @@ def fresh_table(size: int, words: int, bits: int) -> int:
     for i in range(size):
         slot = slots + 8 * i * stride
         for w in range(words):
-            store64(slot + 8 * w, EMPTY)
+            set_word(slot, w, EMPTY)
         if bits:
             store64(slot + 8 * words, 0)
     return slots
@@ -269,23 +271,23 @@ def first_table(size: int, words: int) -> int:
 
 
 @kernel
-def bits_set(word: int) -> int:
-    word = word - ((word >> 1) & 0x5555555555555555)
-    word = (word & 0x3333333333333333) + ((word >> 2) & 0x3333333333333333)
-    word = (word + (word >> 4)) & 0x0F0F0F0F0F0F0F0F
-    return ((word * 0x0101010101010101) >> 56) & 0xFF
+def bits_set(bits: int) -> int:
+    bits = bits - ((bits >> 1) & 0x5555555555555555)
+    bits = (bits & 0x3333333333333333) + ((bits >> 2) & 0x3333333333333333)
+    bits = (bits + (bits >> 4)) & 0x0F0F0F0F0F0F0F0F
+    return ((bits * 0x0101010101010101) >> 56) & 0xFF
 
 
 @kernel
 def rows_in(relation: int) -> int:
     """The number of rows in the set, those of the current round included."""
-    used = load64(relation + 8 * USED)
-    if load64(relation + 8 * BLOCK_BITS) == 0:
+    used = word(relation, USED)
+    if word(relation, BLOCK_BITS) == 0:
         return used
-    words = load64(relation + 8 * WORDS)
-    slots = load64(relation + 8 * SLOTS)
+    words = word(relation, WORDS)
+    slots = word(relation, SLOTS)
     rows = 0
-    for i in range(load64(relation + 8 * MASK) + 1):
+    for i in range(word(relation, MASK) + 1):
         rows += bits_set(load64(slots + 8 * (words + 1) * i + 8 * words))
     return rows
 
@@ -293,26 +295,26 @@ def rows_in(relation: int) -> int:
 @kernel
 def neighbours(relation: int, rows_now: int) -> float:
     """How many rows of the set share a block, on average (from a sample where slots are rows)."""
-    if load64(relation + 8 * BLOCK_BITS):
-        return rows_now / max(load64(relation + 8 * USED), 1)
-    words = load64(relation + 8 * WORDS)
-    shift = load64(relation + 8 * LAST_SHIFT)
-    slots = load64(relation + 8 * SLOTS)
-    size = load64(relation + 8 * MASK) + 1
+    if word(relation, BLOCK_BITS):
+        return rows_now / max(word(relation, USED), 1)
+    words = word(relation, WORDS)
+    shift = word(relation, LAST_SHIFT)
+    slots = word(relation, SLOTS)
+    size = word(relation, MASK) + 1
     probe = reallocate(0, 8 * words)
     found = 0
     sampled = 0
     for i in range(0, size, max(1, size // SAMPLE)):
         slot = slots + 8 * words * i
-        last = load64(slot + 8 * (words - 1))
+        last = word(slot, words - 1)
         if last == EMPTY:
             continue
         sampled += 1
         for w in range(words - 1):
-            store64(probe + 8 * w, load64(slot + 8 * w))
+            set_word(probe, w, word(slot, w))
         base = last & ~(63 << shift)
         for b in range(64):
-            store64(probe + 8 * (words - 1), base | (b << shift))
+            set_word(probe, words - 1, base | (b << shift))
             if contains_many(relation, probe):
                 found += 1
     release(probe)
@@ -322,10 +324,10 @@ def neighbours(relation: int, rows_now: int) -> float:
 @kernel
 def move_slot(relation: int, slot: int, words: int, bits: int, shift: int) -> None:
     """Put a slot of the old table, whole, into the new one of the same kind."""
-    slots = load64(relation + 8 * SLOTS)
-    mask = load64(relation + 8 * MASK)
+    slots = word(relation, SLOTS)
+    mask = word(relation, MASK)
     stride = words + 1 if bits else words
-    key = load64(slot + 8 * (words - 1))
+    key = word(slot, words - 1)
     if words == 1:
         i = place_one(key, bits, shift) & mask
     else:
@@ -333,24 +335,24 @@ def move_slot(relation: int, slot: int, words: int, bits: int, shift: int) -> No
     while load64(slots + 8 * stride * i + 8 * (words - 1)) != EMPTY:
         i = (i + 1) & mask
     for w in range(stride):
-        store64(slots + 8 * stride * i + 8 * w, load64(slot + 8 * w))
+        store64(slots + 8 * stride * i + 8 * w, word(slot, w))
 
 
 @kernel
 def move_rows(relation: int, slot: int, row: int, words: int, shift: int, old_bits: int) -> int:
     """Put the rows of a slot of the old table into the new one, one by one."""
-    key = load64(slot + 8 * (words - 1))
+    key = word(slot, words - 1)
     for w in range(words - 1):
-        store64(row + 8 * w, load64(slot + 8 * w))
+        set_word(row, w, word(slot, w))
     if old_bits == 0:
-        store64(row + 8 * (words - 1), key)
+        set_word(row, words - 1, key)
         return add_many(relation, row)
     cell = ((key >> shift) & LOW) << 6
     rest = key & LOW if shift else 0
     members = load64(slot + 8 * words)
     for b in range(64):
         if (members >> b) & 1:
-            store64(row + 8 * (words - 1), rest | ((cell | b) << shift))
+            set_word(row, words - 1, rest | ((cell | b) << shift))
             if add_many(relation, row) == FULL:
                 return FULL
     return ADDED
@@ -359,12 +361,12 @@ def move_rows(relation: int, slot: int, row: int, words: int, shift: int, old_bi
 @kernel
 def grow(relation: int) -> bool:
     """Make the table larger, choosing blocks or rows anew. False: there is no memory."""
-    words = load64(relation + 8 * WORDS)
-    shift = load64(relation + 8 * LAST_SHIFT)
-    old_bits = load64(relation + 8 * BLOCK_BITS)
-    old_slots = load64(relation + 8 * SLOTS)
-    old_size = load64(relation + 8 * MASK) + 1
-    old_used = load64(relation + 8 * USED)
+    words = word(relation, WORDS)
+    shift = word(relation, LAST_SHIFT)
+    old_bits = word(relation, BLOCK_BITS)
+    old_slots = word(relation, SLOTS)
+    old_size = word(relation, MASK) + 1
+    old_used = word(relation, USED)
     old_stride = 8 * (words + 1 if old_bits else words)
     rows = rows_in(relation)
     dense = neighbours(relation, rows)
@@ -380,15 +382,15 @@ def grow(relation: int) -> bool:
         slots = fresh_table(size, words, bits)
         if slots == 0 or row == 0:
             return False
-        store64(relation + 8 * SLOTS, slots)
-        store64(relation + 8 * MASK, size - 1)
-        store64(relation + 8 * BLOCK_BITS, bits)
-        store64(relation + 8 * USED, 0)
-        store64(relation + 8 * LIMIT, size * MAX_LOAD_TENTHS // 10)
+        set_word(relation, SLOTS, slots)
+        set_word(relation, MASK, size - 1)
+        set_word(relation, BLOCK_BITS, bits)
+        set_word(relation, USED, 0)
+        set_word(relation, LIMIT, size * MAX_LOAD_TENTHS // 10)
         fits = True
         for i in range(old_size):
             slot = old_slots + i * old_stride
-            if load64(slot + 8 * (words - 1)) == EMPTY:
+            if word(slot, words - 1) == EMPTY:
                 continue
             if bits == old_bits:
                 move_slot(relation, slot, words, bits, shift)
@@ -400,7 +402,7 @@ def grow(relation: int) -> bool:
         release(slots)  # the sample promised fuller blocks than there are
         size *= 2
     if bits == old_bits:
-        store64(relation + 8 * USED, old_used)
+        set_word(relation, USED, old_used)
     release(row)
     release(old_slots)
     return True
