@@ -18,7 +18,7 @@ _SIGN = re.compile(
     r"|//[^\n]*+"
     r"|/\*(?:[\s\S]*?\*/|[\s\S]*)"
     r"|\.(?:decl|input|output|printsize|type|comp|init|include|functor|pragma)(?![\w?])(?!\s*=)"
-    r"|r(?<![\w?]r)elation(?=\s+[^\W\d])"
+    r"|r(?<![\w?]r)elation(?=[ \t]+[^\W\d])"
     r"|==|n(?<![\w?]n)ot(?![\w?])|v(?<![\w?]v)ar(?=\s)"
 )
 

@@ -99,8 +99,8 @@ _ITEM = (
     r"|/\*(?:[\s\S]*?\*/|[\s\S]*)"
     r"|\.(?=\s|\Z|//|/\*)"
     r"|\.[^\W\d]\w*+\s++[^\W\d]"  # a directive, also a misspelt one
-    r"|i(?<![\w?]i)nput\s+relation\s|o(?<![\w?]o)utput\s+relation\s"
-    r"|r(?<![\w?]r)elation\s+[^\W\d]"
+    r"|i(?<![\w?]i)nput[ \t]+relation[ \t]|o(?<![\w?]o)utput[ \t]+relation[ \t]"
+    r"|r(?<![\w?]r)elation[ \t]+[^\W\d]"
 )
 
 
