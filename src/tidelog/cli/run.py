@@ -48,8 +48,9 @@ def run_program(program: Path, facts: Path, output: Path, *, threads: int, engin
     if not quiet:
         times = Times(
             check=checked - started,
+            start=report.start_seconds,
             load=loaded - checked + report.load_seconds,
-            derive=derived - loaded - report.load_seconds,
+            derive=derived - loaded - report.start_seconds - report.load_seconds,
             write=written - derived,
         )
         print_summary(report, times, [(r.name, t.num_rows) for r, t in outputs])

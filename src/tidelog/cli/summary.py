@@ -10,9 +10,10 @@ from tidelog.session.report import COLUMNS, Report, text_table
 
 @dataclass(frozen=True)
 class Times:
-    """Seconds of a run, apart: reading the program, loading facts, deriving, writing answers."""
+    """Seconds of a run, apart: the program, the engine's start, loading facts, deriving, writing answers."""
 
     check: float
+    start: float
     load: float
     derive: float
     write: float

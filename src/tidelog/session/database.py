@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import RLock
+from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 from weakref import WeakSet
@@ -179,12 +180,15 @@ class Database:
         self, program: Program, types: Mapping[str, Types], facts: Mapping[str, tuple[pa.Table, ...]]
     ) -> None:
         """Derive everything in a new engine, and only then let go of the old one."""
+        started = perf_counter()
         executor = open_executor(self.engine, threads=self._threads, spark=self._spark)
+        ready = perf_counter()
         try:
             report = evaluate(program, facts, executor, self._watch)
         except BaseException:
             executor.close()
             raise
+        report = replace(report, start_seconds=ready - started)
         with self._reading:
             old = self._state.executor
             for answer in list(self._answers):

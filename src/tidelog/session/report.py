@@ -52,10 +52,14 @@ class StratumLine:
 
 @dataclass(frozen=True)
 class Report:
-    """The last evaluation. `load_seconds` went into handing the facts to the engine."""
+    """The last evaluation.
+
+    `start_seconds` went into starting the engine, `load_seconds` into handing it the facts.
+    """
 
     strata: tuple[StratumLine, ...] = ()
     load_seconds: float = 0.0
+    start_seconds: float = 0.0
 
     @property
     def seconds(self) -> float:
