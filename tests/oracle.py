@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from tidelog.program.model import (
     AggregateRule,
     Apply,
+    Atom,
     Bind,
     Const,
     Expr,
@@ -102,32 +103,43 @@ def instances(rule: Rule, model: Mapping[str, set[Row]]) -> list[Env]:
     envs: list[Env] = [{}]
     bound: set[str] = set()
     atoms = [literal for literal in rule.body if isinstance(literal, Positive)]
-    for i, literal in enumerate(atoms):
-        names = [t.name if isinstance(t, Var) else t if isinstance(t, Const) else f"_{i}.{j}"
-                 for j, t in enumerate(literal.atom.terms)]  # fmt: skip
-        keys = [j for j, n in enumerate(names) if isinstance(n, Const) or n in bound]
-        rows: dict[Row, list[Row]] = {}
-        for row in model[literal.atom.relation]:
-            rows.setdefault(tuple(row[j] for j in keys), []).append(row)
-        found = []
-        for env in envs:
-            key = tuple(n.value if isinstance(n, Const) else env[n] for n in (names[j] for j in keys))
-            for row in rows.get(key, ()):
-                new = dict(env)
-                if all(
-                    isinstance(n, Const) or new.setdefault(n, v) == v for n, v in zip(names, row, strict=True)
-                ):
-                    found.append(new)
-        envs = found
-        bound |= {n for n in names if isinstance(n, str)}
-    waiting = [literal for literal in rule.body if not isinstance(literal, Positive)]
-    while waiting:
-        ready = [literal for literal in waiting if needed(literal) <= bound]
-        chosen = next((literal for literal in ready if not divides(literal)), ready[0])
-        waiting.remove(chosen)
-        envs = [env for env in envs if holds(chosen, env, model)]
-        bound |= {chosen.var.name} if isinstance(chosen, Bind) else set()
+    tests = [literal for literal in rule.body if not isinstance(literal, Positive)]
+    while atoms or tests:
+        ready = [literal for literal in tests if needed(literal) <= bound]
+        chosen = next((literal for literal in ready if not divides(literal)), None)
+        if chosen is None and atoms:  # products last
+            atom = max(atoms, key=lambda literal: len(needed(literal) & bound))
+            atoms.remove(atom)
+            envs = joined(envs, bound, atom.atom, f"_{len(atoms)}", model)
+            bound |= needed(atom)
+        else:
+            chosen = chosen or ready[0]
+            tests.remove(chosen)
+            envs = [env for env in envs if holds(chosen, env, model)]
+            bound |= {chosen.var.name} if isinstance(chosen, Bind) else set()
     return envs
+
+
+def joined(
+    envs: list[Env], bound: set[str], atom: Atom, blank: str, model: Mapping[str, set[Row]]
+) -> list[Env]:
+    """Each binding extended by each row that matches the atom; a `_` gets a name that begins with `blank`."""
+    names = [t if isinstance(t, Const) else t.name if isinstance(t, Var) else f"{blank}.{j}"
+             for j, t in enumerate(atom.terms)]  # fmt: skip
+    keys = [j for j, n in enumerate(names) if isinstance(n, Const) or n in bound]
+    rows: dict[Row, list[Row]] = {}
+    for row in model[atom.relation]:
+        rows.setdefault(tuple(row[j] for j in keys), []).append(row)
+    found = []
+    for env in envs:
+        key = tuple(n.value if isinstance(n, Const) else env[n] for n in (names[j] for j in keys))
+        for row in rows.get(key, ()):
+            new = dict(env)
+            if all(
+                isinstance(n, Const) or new.setdefault(n, v) == v for n, v in zip(names, row, strict=True)
+            ):
+                found.append(new)
+    return found
 
 
 def needed(literal: Literal) -> set[str]:

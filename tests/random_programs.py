@@ -182,7 +182,7 @@ class _Generator:
             name = self.new_variable(rule, STRING)
             joined = f"cat({x}, {y})" if self.souffle else f"{x} ++ {y}"
             length = "strlen" if self.souffle else "string_len"
-            rule.literals += [f"{name} = {joined}", f"{length}({name}) < 4"]
+            rule.literals += [f"{name} = {joined}", f"{length}({name}) < 3"]
 
     def number_expression(self, numbers: list[str]) -> str:
         x = self.random.choice(numbers)

@@ -3,9 +3,10 @@
 Atoms are ordered greedily: the DELTA atom first; then, each time, the atom for
 which the fewest matches are expected given the variables already bound. An atom
 whose columns are all bound is only a check and comes at once; an atom that
-shares no variable with what is bound (a cartesian product) comes last. Where
-there is no DELTA, every atom is tried as the first one and the order with the
-fewest expected tuples along the way wins.
+shares no variable with what is bound (a cartesian product) comes last. Because the
+first steps matter most and greed is short-sighted, every atom is tried as the first
+one (where there is no DELTA) and every atom as the second; the order with the fewest
+expected tuples along the way wins.
 
 Every other literal comes as soon as its variables are bound; `x == e` computes `x`
 where `e` is bound before it, so that atoms are joined on the value. There is one
@@ -59,7 +60,12 @@ class Assumed:
 def order_body(form: RuleForm, sizes: Statistics) -> tuple[int, ...]:
     """The body literals of a form in the order of evaluation, as positions."""
     body = _Body(form)
-    return min(_greedy(body, sizes, start) for start in body.starts())[1]
+    tried = []
+    for start in body.starts():
+        tried.append(_greedy(body, sizes, start, None))
+        if len(body.atoms) > 2:
+            tried += [_greedy(body, sizes, start, second) for second in body.atoms if second != start]
+    return min((order for order in tried if order is not None), key=lambda order: order[0])[1]
 
 
 class _Body:
@@ -183,8 +189,13 @@ class _Body:
         return delta or [a for a in free if a not in self.deferred] or [None]
 
 
-def _greedy(body: _Body, sizes: Statistics, start: int | None) -> tuple[float, tuple[int, ...]]:
-    """Expected tuples along the way, and the order that begins with `start`."""
+def _greedy(
+    body: _Body, sizes: Statistics, start: int | None, second: int | None
+) -> tuple[float, tuple[int, ...]] | None:
+    """Expected tuples along the way, and the order that begins with `start` and `second`.
+
+    None where `second` would not be an atom to take then.
+    """
     order = list(body.fixing)
     bound = set(body.fixed)
     waiting = [i for i in range(len(body.literals)) if i not in body.fixing]
@@ -227,7 +238,13 @@ def _greedy(body: _Body, sizes: Statistics, start: int | None) -> tuple[float, t
         feeding = [i for i in waiting if i in body.feeding and ready(i)]
         late = [i for i in waiting if i not in body.vars and ready(i)]
         if choice := linked or plain:
-            take_atom(min(choice, key=lambda i: (_matches(body, i, bound, sizes), i)))
+            if second is None:
+                take_atom(min(choice, key=lambda i: (_matches(body, i, bound, sizes), i)))
+            elif second in choice:
+                take_atom(second)
+                second = None
+            else:
+                return None
         elif feeding:
             take(feeding[0])
         elif atoms:
@@ -236,7 +253,7 @@ def _greedy(body: _Body, sizes: Statistics, start: int | None) -> tuple[float, t
             take(late[0])
         elif waiting:  # the checker lets no unsafe rule pass
             raise InternalError(f"no order for the body of {body.form.rule.text}")
-    return cost, tuple(order)
+    return (cost, tuple(order)) if second is None else None
 
 
 def _matches(body: _Body, position: int, bound: set[str], sizes: Statistics) -> float:
