@@ -83,6 +83,21 @@ def find_one(index: int, key: int) -> int:
 
 
 @kernel
+def find_two(index: int, key: int) -> int:
+    """The slot of a two-column key, packed into a word, or the empty slot where it would be."""
+    slots = word(index, INDEX_SLOTS)
+    size = word(index, INDEX_SIZE)
+    i = scale(scramble(key), size)
+    while True:
+        slot = slots + 24 * i
+        if load64(slot + 16) == key or load64(slot) == 0:
+            return slot
+        i += 1
+        if i == size:
+            i = 0
+
+
+@kernel
 def find_many(index: int, key: int, words: int) -> int:
     """The slot of the key of `words` words at an address, or the empty slot where it would be."""
     slots = word(index, INDEX_SLOTS)

@@ -16,7 +16,7 @@ last match goes to the head and nothing is left to check, a tight loop does only
 # ruff: noqa: D103  (kernels: plain loops and branches)
 from __future__ import annotations
 
-from tidelog.execute.local.index import before, bucket, find_many, find_one
+from tidelog.execute.local.index import before, bucket, find_many, find_one, find_two
 from tidelog.execute.local.layout import (
     ARITY,
     BLOCK_BITS,
@@ -136,6 +136,9 @@ def find_slot(code: int, index: int, registers: int, regs: int, scratch: int) ->
     count = word(index, KEY_COUNT)
     if count == 1:
         return find_one(index, word(regs, word(code, registers)))
+    if count == 2:
+        low = word(regs, word(code, registers))
+        return find_two(index, low | (word(regs, word(code, registers + 1)) << 32))
     gather(code, registers, count, regs, scratch)
     return find_many(index, scratch, word(index, SLOT_WORDS) - 2)
 

@@ -101,7 +101,7 @@ def place_many(row: int, key: int, words: int, bits: int, shift: int) -> int:
 
 @inlined
 def contains_one(slots: int, mask: int, bits: int, shift: int, row: int) -> bool:
-    """Whether a one-row row is in the set."""
+    """Whether a one-word row is in the set."""
     key = key_word(row, bits, shift)
     i = place_one(key, bits, shift) & mask
     while True:
@@ -116,7 +116,7 @@ def contains_one(slots: int, mask: int, bits: int, shift: int, row: int) -> bool
 
 @inlined
 def add_one(relation: int, slots: int, mask: int, bits: int, shift: int, row: int) -> int:
-    """Insert a one-row row: PRESENT, ADDED, or FULL when the table must grow first."""
+    """Insert a one-word row: PRESENT, ADDED, or FULL when the table must grow first."""
     key = key_word(row, bits, shift)
     i = place_one(key, bits, shift) & mask
     bit = 1 << ((row >> shift) & 63)
