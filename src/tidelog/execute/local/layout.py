@@ -18,20 +18,21 @@ DELTA_HI = 6
 # The set of rows: a hash table of slots, see `tupleset`.
 SLOTS = 7
 MASK = 8  # slots - 1
-USED = 9  # slots in use
-LIMIT = 10  # slots that may be in use before an insertion reports that the table is full
-BLOCK_BITS = 11  # 6: a slot holds a block of 64 neighbours; 0: one row
-LAST_SHIFT = 12  # where the last cell stands in the last word: 0 or 32
-INDEXES = 14  # address of a list of index addresses
-INDEX_COUNT = 15
-OUTPUTS = 16  # address of one output buffer for each worker
-RELATION_WORDS = 24
+LIMIT = 9  # slots that may be in use before an insertion reports that the table is full
+BLOCK_BITS = 10  # 6: a slot holds a block of 64 neighbours; 0: one row
+LAST_SHIFT = 11  # where the last cell stands in the last word: 0 or 32
+INDEXES = 12  # address of a list of index addresses
+INDEX_COUNT = 13
+OUTPUTS = 14  # address of one output buffer for each worker
+# Workers write this one all the time, so it has a cache line of its own.
+USED = 24  # slots in use
+RELATION_WORDS = 32
 
 # --- a worker's buffer of new rows of a relation ------------------------------
 OUT_ROWS = 0
 OUT_COUNT = 1
 OUT_CAPACITY = 2
-OUT_WORDS = 3
+OUT_WORDS = 16  # two cache lines, so that workers do not disturb each other
 
 # --- an index ---------------------------------------------------------------
 # A table of slots, one for each key, and a pool of entries; see `index`.

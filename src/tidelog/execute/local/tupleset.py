@@ -135,8 +135,8 @@ def add_one(relation: int, slots: int, mask: int, bits: int, shift: int, row: in
             found = exchange_if(slot, EMPTY, key)
             if found == EMPTY:
                 fetch_add(relation + 8 * USED, 1)
-                if bits:
-                    fetch_or(slot + 8, bit)
+                if bits and fetch_or(slot + 8, bit) & bit:
+                    return PRESENT  # another worker found the block and set the bit in between
                 return ADDED
             continue  # another worker was faster: look at the slot again
         i = (i + 1) & mask
