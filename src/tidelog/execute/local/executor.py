@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-WORTH_SHARING = 4096  # below this, handing out work costs more than it saves
+WORTH_SHARING = 50_000  # below this, handing out work costs more than it saves
 
 
 class LocalExecutor:
@@ -30,7 +30,7 @@ class LocalExecutor:
     name = "local"
 
     def __init__(self, threads: int = 1, share_from: int = WORTH_SHARING) -> None:
-        """`share_from` is the number of rows from which a form's work is shared among threads."""
+        """A round is shared among threads if the one before considered `share_from` rule instances."""
         self.threads, self.share_from = max(1, threads), share_from
         self.codes = Codes()
         self.relations: dict[str, StoredRelation] = {}

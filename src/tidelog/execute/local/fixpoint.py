@@ -28,6 +28,7 @@ from tidelog.plan.lower import plan_form
 from tidelog.syntax.errors import InternalError
 
 BUDGET = 1 << 18  # driver rows between two reports of progress
+WORTH_SPLITTING = 256  # driver rows of a form in a round that is shared
 REPLAN_GROWTH = 4  # new join orders when a relation is this many times as large
 REPLAN_ROWS = 1000
 
@@ -121,7 +122,7 @@ class Run:
         else:
             while self._shared_round():
                 watch(Progress(int(self.run[at.RUN_ROUND]), int(self.run[at.RUN_NEW])))
-                if any(len(r) > limit for r, limit in zip(self.derived, self.limits, strict=True)):
+                if self._outgrown():
                     self.plan()
         self._settle()
         return self._report(started)
@@ -135,32 +136,42 @@ class Run:
         return self._report(started)
 
     def _rounds_in_kernel(self, watch: Watch) -> None:
+        """Rounds that are worth it are shared among the workers, the others run in one kernel call."""
         large = self.share_from if self.threads > 1 else 1 << 62
-        if any(len(r) >= large for r in self.derived) and not self._shared_round():
-            return
+        shared = sum(map(len, self.derived)) >= large
         while True:
-            worker = self.workers[0]
-            state = rounds.run_rounds(
-                self.code.ctypes.data, self.kernel_forms, self.addresses, self.limits,
-                *worker.addresses, self.run.ctypes.data, worker.counts,
-                BUDGET, large,
-            )  # fmt: skip
+            if shared:
+                before = self._considered()
+                if not self._shared_round():
+                    return
+                shared = self._considered() - before >= large
+                state = rounds.GROWN if self._outgrown() else rounds.PAUSED
+            else:
+                state = self._lone_rounds(large)
+                shared = state in (rounds.LARGE, rounds.GROWN) and bool(self.run[at.RUN_HEAVY])
             watch(Progress(int(self.run[at.RUN_ROUND]), int(self.run[at.RUN_NEW])))
             if state == rounds.FINISHED:
                 return
             if state == rounds.GROWN:
                 self.plan()
-                state = rounds.LARGE if any(self._delta(r) >= large for r in self.derived) else state
-            if state == rounds.LARGE and not self._shared_round():
-                return
-            if state == rounds.OUT_OF_MEMORY:
+            elif state == rounds.OUT_OF_MEMORY:
                 self._no_memory()
-            if state == rounds.TOO_MANY_ROWS:
+            elif state == rounds.TOO_MANY_ROWS:
                 self._too_many()
 
-    @staticmethod
-    def _delta(relation: StoredRelation) -> int:
-        return int(relation.record[at.DELTA_HI] - relation.record[at.DELTA_LO])
+    def _lone_rounds(self, large: int) -> int:
+        worker = self.workers[0]
+        self.run[at.RUN_CONSIDERED] = worker.counted.sum()
+        return rounds.run_rounds(
+            self.code.ctypes.data, self.kernel_forms, self.addresses, self.limits,
+            *worker.addresses, self.run.ctypes.data, worker.counts, BUDGET, large,
+        )  # fmt: skip
+
+    def _considered(self) -> int:
+        return sum(int(worker.counted.sum()) for worker in self.workers)
+
+    def _outgrown(self) -> bool:
+        return any(len(r) > limit for r, limit in zip(self.derived, self.limits, strict=True))
 
     def _shared_round(self) -> bool:
         """One round, form by form, with as many workers as it is worth. False: nothing was new."""
@@ -186,7 +197,7 @@ class Run:
 
     def _form(self, number: int, start: int) -> None:
         low, high = rounds.driver_range(self.code.ctypes.data, start)
-        if self.threads == 1 or high - low < self.share_from:
+        if self.threads == 1 or high - low < min(self.share_from, WORTH_SPLITTING):
             w = self.workers[0]
             state, _ = join.run_form(
                 self.code.ctypes.data, start, *w.addresses, low, high, 0,
@@ -197,7 +208,7 @@ class Run:
             return
         head = self.relations[self.forms[number].rule.head.relation]
         self.run[at.RUN_CURSOR], self.run[at.RUN_END] = low, high
-        chunk = max(16, min(1024, (high - low) // (64 * self.threads)))
+        chunk = max(1, min(1024, (high - low) // (32 * self.threads)))
         left = [(0, 0)] * self.threads
 
         def work(me: int) -> int:

@@ -107,4 +107,6 @@ RUN_TASK = 6  # next index to bring up to date (parallel rounds)
 RUN_WIDE = 7  # address of the table of wide integers
 RUN_ALONE = 8  # 1 while a lone worker runs, which may grow tables itself
 RUN_FIRST = 9  # 0: the number of the first worker
+RUN_CONSIDERED = 10  # rule instances before the current round
+RUN_HEAVY = 11  # 1 if the last round considered so many that the next is worth sharing
 RUN_WORDS = 16

@@ -22,10 +22,12 @@ from tidelog.execute.local.layout import (
     OUT_WORDS,
     OUTPUTS,
     ROWS,
+    RUN_CONSIDERED,
     RUN_CURSOR,
     RUN_END,
     RUN_FIRST,
     RUN_FORM,
+    RUN_HEAVY,
     RUN_NEW,
     RUN_ROUND,
     RUN_ROW,
@@ -134,6 +136,15 @@ def end_round(relations: Words, workers: int, run: int) -> int:
 
 
 @kernel
+def considered(counts: int, forms: int) -> int:
+    """The rule instances that a worker has considered, of all forms together."""
+    total = 0
+    for form in range(forms):
+        total += word(counts, form)
+    return total
+
+
+@kernel
 def run_rounds(
     code: int,
     forms: Words,
@@ -149,9 +160,9 @@ def run_rounds(
 ) -> int:
     """Run rounds with one worker until one derives nothing.
 
-    Stops early, to be called again: after about `budget` driver rows (PAUSED), when a
-    round's DELTA is worth sharing (LARGE: `large` rows or more), or when a relation has
-    outgrown its limit, so that other join orders may be better (GROWN).
+    Stops early, to be called again: after about `budget` driver rows (PAUSED), when the
+    next round is worth sharing (LARGE: this one considered `large` rule instances or more),
+    or when a relation has outgrown its limit, so that other join orders may be better (GROWN).
     """
     # Not a literal 0, for which the kernels would be compiled once more.
     first = word(run, RUN_FIRST)
@@ -186,9 +197,13 @@ def run_rounds(
             if not extend_indexes(relations[i]):
                 return OUT_OF_MEMORY
             outgrown = outgrown or load64(relations[i] + 8 * COUNT) > limits[i]
+        total = considered(counts, len(forms))
+        heavy = total - word(run, RUN_CONSIDERED) >= large
+        set_word(run, RUN_CONSIDERED, total)
+        set_word(run, RUN_HEAVY, 1 if heavy else 0)
         if outgrown:
             return GROWN
-        if new >= large:
+        if heavy:
             return LARGE
         if budget <= 0:
             return PAUSED
