@@ -8,6 +8,7 @@ from tests.oracle import count_instances, model_of
 from tests.random_programs import RandomProgram
 from tests.running import run
 from tidelog.execute import open_executor
+from tidelog.execute.local.executor import LocalExecutor
 from tidelog.plan.executor import Executor
 from tidelog.program.check import check
 from tidelog.program.model import Program
@@ -17,7 +18,7 @@ from tidelog.syntax.parser import parse
 EVALUATORS: dict[str, Callable[[], Executor]] = {
     "substitution": lambda: open_executor("substitution"),
     "local": lambda: open_executor("local"),
-    "local with 2 threads": lambda: open_executor("local", threads=2),
+    "local, everything shared": lambda: LocalExecutor(2, share_from=1),
 }
 
 

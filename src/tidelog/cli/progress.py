@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ def line(moment: Moment) -> str:
 def progress(*, quiet: bool) -> Iterator[Watch | None]:
     """A watcher that keeps a line on stderr up to date; None when nobody would see it."""
     if quiet or not sys.stderr.isatty():
+        logging.getLogger("tidelog").setLevel(logging.ERROR)  # nobody waits for a word on why it takes time
         yield None
         return
     from rich.console import Console

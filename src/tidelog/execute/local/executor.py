@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -9,9 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tidelog.execute.local import rounds
 from tidelog.execute.local.codes import Codes
 from tidelog.execute.local.fixpoint import Run
 from tidelog.execute.local.groups import group
+from tidelog.execute.local.memory import is_compiled
 from tidelog.execute.local.relation import StoredRelation
 from tidelog.plan.executor import Derive, Fixpoint, Group, RuleForm, Task, TaskReport, Watch, unwatched
 from tidelog.program.arrow import arrow_schema
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+LOG = logging.getLogger("tidelog")
 WORTH_SHARING = 50_000  # below this, handing out work costs more than it saves
 
 
@@ -31,6 +35,8 @@ class LocalExecutor:
 
     def __init__(self, threads: int = 1, share_from: int = WORTH_SHARING) -> None:
         """A round is shared among threads if the one before considered `share_from` rule instances."""
+        if not is_compiled(rounds.run_rounds):
+            LOG.warning("compiling the kernels of the local engine: once per installation, about 20 seconds")
         self.threads, self.share_from = max(1, threads), share_from
         self.codes = Codes()
         self.relations: dict[str, StoredRelation] = {}

@@ -51,6 +51,12 @@ def kernel(function: _F, *, in_place: bool = False) -> _F:
     return cast(_F, compiled)
 
 
+def is_compiled(function: object) -> bool:
+    """Whether a kernel has been compiled before, by this process or another."""
+    compiled: Any = function
+    return bool(compiled.signatures or compiled._cache._cache_file._load_index())
+
+
 def inlined(function: _F) -> _F:
     """A part of kernels that is always compiled in place, so that constant arguments fold."""
     return kernel(function, in_place=True)
