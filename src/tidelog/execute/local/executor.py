@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,8 +36,7 @@ class LocalExecutor:
 
     def __init__(self, threads: int = 1, share_from: int = WORTH_SHARING) -> None:
         """A round is shared among threads if the one before considered `share_from` rule instances."""
-        if not is_compiled(rounds.run_rounds):
-            LOG.warning("compiling the kernels of the local engine: once per installation, about 20 seconds")
+        _say_that_it_takes_time()
         self.threads, self.share_from = max(1, threads), share_from
         self.codes = Codes()
         self.relations: dict[str, StoredRelation] = {}
@@ -109,3 +109,9 @@ class LocalExecutor:
         self.relations = {}
         if self._pool is not None:
             self._pool.shutdown()
+
+
+@cache
+def _say_that_it_takes_time() -> None:
+    if not is_compiled(rounds.run_rounds):
+        LOG.warning("compiling the kernels of the local engine: once per installation, about 20 seconds")
