@@ -51,11 +51,6 @@ def text_int(text: str) -> int:
         return int(Decimal(text))
 
 
-def python_value(cell: Value, type: Type) -> Value:
-    """The Python value of a cell."""
-    return text_int(cell) if isinstance(cell, str) and is_text(type) else cell
-
-
 def parse_text(text: str, type: Type) -> Value:
     """The cell of a field of a text file."""
     if type.kind in ("string", "unknown"):

@@ -9,7 +9,7 @@ algebra, compiled kernels), `spark` (relational algebra on DataFrames) and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
@@ -130,6 +130,3 @@ class Executor(Protocol):
 
     def close(self) -> None:
         """Give back what the executor holds; it is not used afterwards."""
-
-
-Sizes = Mapping[str, int]

@@ -53,8 +53,3 @@ class Span:
     def __str__(self) -> str:
         line, column = self.source.position(self.start)
         return f"{self.source.name}:{line}:{column}"
-
-
-def cover(first: Span, last: Span) -> Span:
-    """The span from the start of one span to the end of another."""
-    return Span(first.source, first.start, max(first.end, last.end))
