@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from itertools import permutations
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.oracle import model_of
 from tests.program.showing import checked
+from tidelog.program.aggregation import aggregate
+from tidelog.program.model import Aggregation
+from tidelog.program.types import DOUBLE
 
 SMALL = st.integers(0, 3)
 PAIRS = st.sets(st.tuples(SMALL, SMALL), max_size=8)
@@ -53,3 +59,13 @@ def test_aggregates(v: set[int], e: set[tuple[int, int]]) -> None:
     assert answers["outermost"] == {(x, sum(sum(a == y and z != x for a, z in e) > 1 for y in v)) for x in v}
     assert answers["busiest"] == {(x,) for x in v if degree[x] == max(degree[y] for y in v)}
     assert answers["above"] == {(x, sum(y + x > len(e) for _, y in e)) for x in v}
+
+
+def test_extremes_of_floats_do_not_depend_on_the_order() -> None:
+    """-0.0 < 0.0 < ... < NaN."""
+    for values in permutations([0.0, -0.0]):
+        assert repr(aggregate(Aggregation.MIN, values, DOUBLE)) == "-0.0"
+        assert repr(aggregate(Aggregation.MAX, values, DOUBLE)) == "0.0"
+    for values in permutations([math.nan, math.inf, -1.0]):
+        assert repr(aggregate(Aggregation.MIN, values, DOUBLE)) == "-1.0"
+        assert repr(aggregate(Aggregation.MAX, values, DOUBLE)) == "nan"

@@ -2,7 +2,7 @@
 
 Results do not depend on the order of the rows: integers are added exactly and
 checked once, floats are added as if exactly and rounded once. Among floats NaN
-counts as larger than every number.
+counts as larger than every number, and -0.0 as smaller than 0.0.
 """
 
 from __future__ import annotations
@@ -35,8 +35,10 @@ def aggregate(op: Aggregation, values: Sequence[Value], type: Type) -> Value:
             raise InternalError(f"{op} is not computed from values")
 
 
-def _rank(value: Value) -> tuple[bool, Value]:
-    return (isinstance(value, float) and math.isnan(value), value)
+def _rank(value: Value) -> tuple[bool, Value, float]:
+    if isinstance(value, float):
+        return (math.isnan(value), value, math.copysign(1.0, value))
+    return (False, value, 1.0)
 
 
 def _sum(values: Sequence[Value], type: Type) -> Value:
