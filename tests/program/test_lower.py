@@ -13,6 +13,14 @@ def test_computed_arguments() -> None:
     ]
 
 
+def test_computed_floats() -> None:
+    """They are joined as they are stored, or compared so where the atom itself binds their variables."""
+    declared = ".decl q(x: float)\n.decl r(x: float, y: float)\n.decl p(x: float)\n"
+    assert rules(declared + "p(x) :- q(x), r(x, -x), r(y, -y).") == [
+        "p(x) :- q(x), $1 := neg(x), r(x, $1), r(y, $2), eq(to_string($2), to_string(neg(y)))"
+    ]
+
+
 def test_several_heads() -> None:
     assert rules("p(x + 1), q(x, x * 2) :- r(x).") == [
         "p($1) :- r(x), $1 := add(x, 1)",

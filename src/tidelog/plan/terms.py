@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from tidelog.program.model import Apply, Atom, Bind, Const, Expr, Filter, Literal, Term, Var
+from tidelog.program.model import Apply, Atom, Bind, Const, Expr, Filter, Literal, Term, Var, variables
 
 
 def expr_vars(expr: Expr) -> Iterator[str]:
-    """The names of the variables of an expression, with repetitions."""
-    if isinstance(expr, Var):
-        yield expr.name
-    elif isinstance(expr, Apply):
-        for arg in expr.args:
-            yield from expr_vars(arg)
+    """The names of the variables of an expression, in the order in which they first occur."""
+    return (var.name for var in variables(expr))
 
 
 def atom_vars(atom: Atom) -> frozenset[str]:

@@ -40,6 +40,7 @@ from tidelog.program.model import (
     Value,
     Var,
     Wildcard,
+    variables,
 )
 from tidelog.program.types import DOUBLE, S64, Type
 from tidelog.syntax.errors import InternalError
@@ -197,11 +198,8 @@ def _columns(variables: Iterable[Var]) -> list[tuple[str, Type]]:
 # --- what binds what ----------------------------------------------------------
 
 
-def variables(expr: Expr) -> set[str]:
-    """The names of the variables of an expression."""
-    if isinstance(expr, Var):
-        return {expr.name}
-    return set().union(*map(variables, expr.args)) if isinstance(expr, Apply) else set()
+def _names(expr: Expr) -> set[str]:
+    return {var.name for var in variables(expr)}
 
 
 def _atom_vars(literals: Iterable[Literal]) -> list[Var]:
@@ -218,7 +216,7 @@ def bound_by(literals: Sequence[Literal]) -> set[str]:
     bound = {v.name for v in _atom_vars(literals)}
     binds = [literal for literal in literals if isinstance(literal, Bind)]
     while binds:
-        waiting = [b for b in binds if not variables(b.expr) <= bound]
+        waiting = [b for b in binds if not _names(b.expr) <= bound]
         if len(waiting) == len(binds):
             break
         bound |= {b.var.name for b in binds if b not in waiting}
@@ -260,7 +258,7 @@ def _binding(low: Lowering, keys: Sequence[Var], literals: list[Literal]) -> lis
                 raise InternalError("nothing binds a key of an aggregate")
             chosen.append(bind)
             found = {bind.var.name}
-            need |= variables(bind.expr) - covered
+            need |= _names(bind.expr) - covered
         covered |= found
         need -= covered
     if any(_literal_can_fail(literal) for literal in chosen):
@@ -268,6 +266,6 @@ def _binding(low: Lowering, keys: Sequence[Var], literals: list[Literal]) -> lis
     tests = [
         lit
         for lit in literals
-        if isinstance(lit, Filter) and not can_fail(lit.condition) and variables(lit.condition) <= covered
+        if isinstance(lit, Filter) and not can_fail(lit.condition) and _names(lit.condition) <= covered
     ]
     return [lit for lit in literals if lit in chosen or lit in tests]

@@ -124,12 +124,17 @@ class DAtom:
 
 @dataclass(eq=False)
 class DCondition:
-    """A boolean expression. `binds` is found out by `safety`."""
+    """A boolean expression. `binds` is found out by `safety`.
+
+    A `stored` one is `x == e` for an argument `e` of an atom: the values are equal as they
+    are stored, which for floats is not what `==` says.
+    """
 
     expr: DExpr
     span: Span
     binds: Variable | None = None
     value: DExpr | None = None
+    stored: bool = False
 
 
 @dataclass(eq=False)

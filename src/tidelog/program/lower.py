@@ -4,6 +4,8 @@
     p(x), q(x) :- r(x).            becomes    two rules with one body
     p(1 + 2).                      becomes    the fact p(3)
 
+A computed argument matches the tuples that hold its value, negated or not. For floats
+that is not `==`: NaN is stored as one value, 0.0 and -0.0 as two.
 Aggregates become relations of their own, see `program.aggregates`.
 """
 
@@ -33,6 +35,7 @@ from tidelog.program.draft import (
     expressions,
     outer,
 )
+from tidelog.program.functions import can_fail
 from tidelog.program.model import (
     AggregateRule,
     Aggregation,
@@ -53,9 +56,10 @@ from tidelog.program.model import (
     Value,
     Var,
     Wildcard,
+    variables,
 )
 from tidelog.program.settle import Settled
-from tidelog.program.types import BOOL, Type
+from tidelog.program.types import BOOL, STRING, Type
 from tidelog.syntax.errors import InternalError
 from tidelog.syntax.source import Span
 
@@ -130,6 +134,7 @@ class Lowering:
         ranges over the bindings of all variables, anonymous ones included.
         """
         literals = [part for literal in body.literals for part in self._apart(literal)]
+        plain = _bound_plainly(literals)
         slots: list[list[Literal]] = [[] for _ in literals]
         waiting: list[int] = []
         ready: list[Literal] = []
@@ -137,7 +142,7 @@ class Lowering:
             if _aggregates(literal):
                 waiting.append(index)
             else:
-                slots[index] = self.literal(literal, every)
+                slots[index] = self.literal(literal, every, plain)
                 ready += slots[index]
         while waiting:
             bound = aggregates.bound_by([*ready, *around])
@@ -145,7 +150,7 @@ class Lowering:
             if index < 0:
                 raise InternalError("an aggregate waits for a variable that nothing binds")
             waiting.remove(index)
-            slots[index] = self._with_aggregates(literals[index], [*ready, *around], every)
+            slots[index] = self._with_aggregates(literals[index], [*ready, *around], every, plain)
             ready += slots[index]
         return [literal for slot in slots for literal in slot]
 
@@ -159,7 +164,8 @@ class Lowering:
             if aggregates_in(arg):
                 self.fresh += 1
                 var = DVar(Variable(f"${self.fresh}", arg.span, None, arg.cell), arg.span)
-                tests.append(DCondition(DApply("eq", (var, arg), fixed(BOOL), arg.span), arg.span))
+                equation = DApply("eq", (var, arg), fixed(BOOL), arg.span)
+                tests.append(DCondition(equation, arg.span, stored=True))
                 args.append(var)
             else:
                 args.append(arg)
@@ -168,7 +174,9 @@ class Lowering:
     def _can_group(self, literal: DLiteral, bound: set[str]) -> bool:
         return all(v.name in bound for aggregate in _aggregates(literal) for v in outer(aggregate))
 
-    def _with_aggregates(self, literal: DLiteral, around: list[Literal], every: bool) -> list[Literal]:
+    def _with_aggregates(
+        self, literal: DLiteral, around: list[Literal], every: bool, plain: set[str]
+    ) -> list[Literal]:
         """A literal that holds aggregates: it first reads their relations."""
         read: list[Literal] = []
         for aggregate in _aggregates(literal):
@@ -182,12 +190,12 @@ class Lowering:
                 atoms, result = aggregates.lower_aggregate(self, aggregate, around, None)
             read += atoms
             self.results[aggregate] = result
-        return [*read, *self.literal(literal, every)]
+        return [*read, *self.literal(literal, every, plain)]
 
-    def literal(self, literal: DLiteral, every: bool) -> list[Literal]:
+    def literal(self, literal: DLiteral, every: bool, plain: set[str]) -> list[Literal]:
         """One literal, with what its computed arguments need beside it."""
         if isinstance(literal, DAtom):
-            return self._atom(literal, every)
+            return self._atom(literal, every, plain)
         if isinstance(literal, DLet):
             if literal.variable in self.constants:
                 return []
@@ -195,10 +203,13 @@ class Lowering:
         if isinstance(literal, DCondition):
             if literal.binds is not None and literal.value is not None:
                 return [Bind(self.settled.var(literal.binds), self.expr(literal.value))]
-            return [Filter(self.expr(literal.expr))]
+            condition = self.expr(literal.expr)
+            if literal.stored and isinstance(condition, Apply):
+                condition = _equal_as_stored(condition)
+            return [Filter(condition)]
         return aggregates.lower_group(self, literal)
 
-    def _atom(self, atom: DAtom, every: bool) -> list[Literal]:
+    def _atom(self, atom: DAtom, every: bool, plain: set[str]) -> list[Literal]:
         terms: list[Term] = []
         before: list[Literal] = []
         after: list[Literal] = []
@@ -216,10 +227,11 @@ class Lowering:
                 value = self.expr(arg)
                 var = self.fresh_var(value.type)
                 terms.append(var)
-                if atom.negated:
+                joins = value.type.kind == "float" and not can_fail(value)
+                if atom.negated or (joins and {v.name for v in variables(value)} <= plain):
                     before.append(Bind(var, value))
                 else:
-                    after.append(Filter(Apply("eq", (var, value), BOOL, arg.span)))
+                    after.append(Filter(_equal_as_stored(Apply("eq", (var, value), BOOL, arg.span))))
         made = Atom(atom.relation, tuple(terms))
         return [*before, Negative(made) if atom.negated else Positive(made), *after]
 
@@ -272,6 +284,22 @@ def _aggregates(literal: DLiteral) -> list[DAggregate]:
     if isinstance(literal, DGroup):
         return []
     return [a for expr in expressions(literal) for a in aggregates_in(expr)]
+
+
+def _bound_plainly(literals: Sequence[DLiteral]) -> set[str]:
+    """The variables of positive atoms that compute nothing, and so need not wait for anything."""
+    atoms = [lit for lit in literals if isinstance(lit, DAtom) and not lit.negated]
+    simple = [a for a in atoms if all(isinstance(arg, DVar | DConst | DWild) for arg in a.args)]
+    return {arg.variable.name for atom in simple for arg in atom.args if isinstance(arg, DVar)}
+
+
+def _equal_as_stored(equation: Apply) -> Apply:
+    """`x == e` as an atom means it; the text of a float tells apart what is stored apart."""
+    left, right = equation.args
+    if left.type.kind != "float":
+        return equation
+    texts = tuple(Apply("to_string", (side,), STRING, equation.span) for side in (left, right))
+    return Apply("eq", texts, BOOL, equation.span)
 
 
 def _target(literal: DLiteral, aggregate: DAggregate) -> Variable | None:

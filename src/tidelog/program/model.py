@@ -97,6 +97,15 @@ Expr = Var | Const | Apply
 Term = Var | Const | Wildcard
 
 
+def variables(expr: Expr) -> tuple[Var, ...]:
+    """The variables of an expression, each once, in the order in which they first occur."""
+    if isinstance(expr, Var):
+        return (expr,)
+    if isinstance(expr, Const):
+        return ()
+    return tuple(dict.fromkeys(var for arg in expr.args for var in variables(arg)))
+
+
 # --- literals and rules ------------------------------------------------------
 
 
