@@ -72,6 +72,23 @@ def test_sharing_changes_nothing(name: str, spread: int) -> None:
         assert run(program, LocalExecutor(threads, share_from=1), facts) == alone
 
 
+def test_many_workers_in_a_small_table() -> None:
+    """Every worker may take a slot beyond the limit; there must always be an empty one left."""
+    program = check(
+        parse("""
+        .decl a(x: number)
+        .input a
+        .decl pair(x: number, y: number)
+        .output pair
+        pair(x, y) :- a(x), a(y).
+    """)
+    )
+    facts: dict[str, list[Row]] = {"a": [(i * 1000,) for i in range(40)]}
+    for threads in (4, 15, 20):
+        found = run(program, LocalExecutor(threads, share_from=1), facts)
+        assert len(found.relations["pair"]) == 1600
+
+
 def test_tables_grow_while_they_are_shared() -> None:
     """More new rows in one round than the table had room for, many times over."""
     program = check(

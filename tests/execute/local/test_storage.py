@@ -103,6 +103,16 @@ def check_index(relation: StoredRelation, key: tuple[int, ...]) -> None:
     assert rows.tolist() == [number for numbers in expected.values() for number in numbers]
 
 
+def test_an_index_of_any_number_of_keys() -> None:
+    """Tables are resized at some sizes only, and what goes wrong there goes wrong nowhere else."""
+    for size in (*range(250, 400), 716, 717, 718, 1433, 1434, 1435):
+        relation = stored(2)
+        insert(relation, [(i * 5, i % 7) for i in range(size)])
+        check_index(relation, (0,))
+        check_index(relation, (1,))
+        check_index(relation, (0, 1))
+
+
 def test_old_rows_are_a_prefix_and_delta_rows_the_rest() -> None:
     relation = stored(2)
     insert(relation, [(x % 3, x) for x in range(30)])

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from tidelog.execute.local import layout as at
 from tidelog.execute.local.codes import Codes
+from tidelog.execute.local.join import MAX_ARITY
 from tidelog.execute.local.relation import Index, StoredRelation
 from tidelog.plan.algebra import AntiJoin, Extend, Join, Node, RulePlan, Scan, Select, Unit
 from tidelog.plan.executor import Version
@@ -79,15 +80,19 @@ class _Assembler:
         self.constants: dict[Const, int] = {}
         self.count = 0
         self.steps: list[Step] = []
+        self.checked: list[StoredRelation] = []
 
     def assemble(self, plan: RulePlan) -> list[int] | None:
         for node in pipeline(plan.root.source):
             if not self.node(node):
                 return None
-        if len(self.steps) > MAX_STEPS or self.count > MAX_REGISTERS:
-            return None
         head = self.stored(plan.form.rule.head.relation)
-        return self.words(head, [self.register(term) for term in plan.root.terms])
+        code = self.words(head, [self.register(term) for term in plan.root.terms])
+        probed = (step.relation for step in self.steps if step.relation is not None)
+        widest = max(relation.arity for relation in (head, *probed, *self.checked))
+        if len(self.steps) > MAX_STEPS or self.count > MAX_REGISTERS or widest > MAX_ARITY:
+            return None
+        return code
 
     # --- registers ---
 
@@ -166,6 +171,7 @@ class _Assembler:
     def check_atom(self, scan: Scan, *, negated: bool) -> None:
         """Membership of an atom without free variables; `_` stands for any value."""
         relation = self.stored(scan.relation)
+        self.checked.append(relation)
         key = tuple(i for i, term in enumerate(scan.terms) if not isinstance(term, Wildcard))
         cells = [self.register(t) for t in scan.terms if not isinstance(t, Wildcard)]
         if len(key) == relation.arity:
@@ -216,7 +222,6 @@ class _Assembler:
             if step.index is not None:
                 code[base + at.INDEX] = step.index.address
                 code[base + at.FROM_ROW] = int(step.index.from_row)
-            code[base + at.STEP_KEY_COUNT] = len(step.key_registers)
             code[base + at.STEP_KEYS] = put(step.key_registers)
             code[base + at.LOAD_COUNT] = len(step.loads)
             code[base + at.LOADS] = put([w for column, r in step.loads for w in (step.offset(column), r)])

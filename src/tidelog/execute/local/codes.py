@@ -28,6 +28,7 @@ from tidelog.execute.local.memory import Cells, Words
 from tidelog.program.arrow import arrow_type, is_text
 from tidelog.program.model import Value
 from tidelog.program.types import Type
+from tidelog.syntax.errors import UnsupportedError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -221,5 +222,8 @@ def _objects(values: list[str] | list[Value] | list[int]) -> npt.NDArray[np.obje
 
 def _checked(number: int) -> int:
     if number > MAX_NUMBER:
-        raise MemoryError("more than 2^31 distinct wide values in one database")
+        raise UnsupportedError(
+            f"error[TL0606]: more than {MAX_NUMBER:,} distinct strings or wide numbers in one database: "
+            "the local engine can number no more"
+        )
     return number

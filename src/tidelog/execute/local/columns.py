@@ -2,8 +2,8 @@
 
 One function for each algebra node, from frame to frame. A frame maps the variables
 bound so far to columns of cells. The driver's rows come in batches, and a join whose
-result would be large goes on with a part of its left side at a time, so memory does not
-grow with the relations.
+result would be large goes on with a part of its left side at a time, so memory grows with
+the matches of a single key at most.
 """
 
 from __future__ import annotations

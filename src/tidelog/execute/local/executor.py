@@ -17,7 +17,17 @@ from tidelog.execute.local.fixpoint import Run
 from tidelog.execute.local.groups import group
 from tidelog.execute.local.memory import is_compiled
 from tidelog.execute.local.relation import StoredRelation
-from tidelog.plan.executor import Derive, Fixpoint, Group, RuleForm, Task, TaskReport, Watch, unwatched
+from tidelog.plan.executor import (
+    Derive,
+    Fixpoint,
+    Group,
+    Progress,
+    RuleForm,
+    Task,
+    TaskReport,
+    Watch,
+    unwatched,
+)
 from tidelog.program.arrow import arrow_schema
 from tidelog.program.model import Relation
 
@@ -70,7 +80,8 @@ class LocalExecutor:
             case Group(rule):
                 started = time.perf_counter()
                 new = group(rule, self.relations[rule.source], self.relations[rule.head], self.codes)
-                return TaskReport(1, new, {rule.id: self.size(rule.source)}, time.perf_counter() - started)
+                watch(Progress(1, new))
+                return TaskReport(1, new, seconds=time.perf_counter() - started)
 
     def _run(self, forms: Sequence[RuleForm], derived: Sequence[str]) -> Run:
         return Run(forms, derived, self.relations, self.codes, self._pool, self.threads, self.share_from)
@@ -104,11 +115,11 @@ class LocalExecutor:
 
     def close(self) -> None:
         """Give the memory back."""
+        if self._pool is not None:
+            self._pool.shutdown()
         for stored in self.relations.values():
             stored.free()
         self.relations = {}
-        if self._pool is not None:
-            self._pool.shutdown()
 
 
 @cache

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,9 +25,10 @@ from tidelog.execute.local.statistics import StoredStatistics
 from tidelog.plan.algebra import RulePlan
 from tidelog.plan.executor import Progress, RuleForm, TaskReport, Watch
 from tidelog.plan.lower import plan_form
-from tidelog.syntax.errors import InternalError
+from tidelog.syntax.errors import UnsupportedError
 
-BUDGET = 1 << 18  # driver rows between two reports of progress
+BUDGET = 1 << 23  # rule instances between two reports of progress
+NEVER = 1 << 62
 WORTH_SPLITTING = 256  # driver rows of a form in a round that is shared
 REPLAN_GROWTH = 4  # new join orders when a relation is this many times as large
 REPLAN_ROWS = 1000
@@ -117,63 +118,51 @@ class Run:
         started = time.perf_counter()
         for relation in self.derived:
             relation.all_delta()
-        if all(start is not None for start in self.starts):
-            self._rounds_in_kernel(watch)
-        else:
-            while self._shared_round():
-                watch(Progress(int(self.run[at.RUN_ROUND]), int(self.run[at.RUN_NEW])))
-                if self._outgrown():
-                    self.plan()
+        rows = sum(map(len, self.derived))
+        if rows:
+            self._rounds(watch, heavy=rows >= self.share_from)
         self._settle()
         return self._report(started)
 
     def once(self, watch: Watch) -> TaskReport:
         """Run every form a single time."""
         started = time.perf_counter()
-        self._shared_round()
+        self._round(watch)
         self._settle()
-        watch(Progress(1, int(self.run[at.RUN_NEW])))
+        watch(self._progress())
         return self._report(started)
 
-    def _rounds_in_kernel(self, watch: Watch) -> None:
-        """Rounds that are worth it are shared among the workers, the others run in one kernel call."""
-        large = self.share_from if self.threads > 1 else 1 << 62
-        shared = sum(map(len, self.derived)) >= large
-        while True:
-            if shared:
+    def _rounds(self, watch: Watch, *, heavy: bool) -> None:
+        """Heavy rounds are shared among the workers; others run in a kernel, many rounds to a call."""
+        more = True
+        while more:
+            if (heavy and self.threads > 1) or None in self.starts:
                 before = self._considered()
-                if not self._shared_round():
-                    return
-                shared = self._considered() - before >= large
-                state = rounds.GROWN if self._outgrown() else rounds.PAUSED
+                more = self._round(watch)
+                heavy = self._considered() - before >= self.share_from
             else:
-                state = self._lone_rounds(large)
-                shared = state in (rounds.LARGE, rounds.GROWN) and bool(self.run[at.RUN_HEAVY])
-            watch(Progress(int(self.run[at.RUN_ROUND]), int(self.run[at.RUN_NEW])))
-            if state == rounds.FINISHED:
-                return
-            if state == rounds.GROWN:
+                state = self._kernel_rounds()
+                more = state != rounds.FINISHED
+                heavy = state in (rounds.LARGE, rounds.GROWN) and bool(self.run[at.RUN_HEAVY])
+            watch(self._progress())
+            if more and any(len(r) > limit for r, limit in zip(self.derived, self.limits, strict=True)):
                 self.plan()
-            elif state == rounds.OUT_OF_MEMORY:
-                self._no_memory()
-            elif state == rounds.TOO_MANY_ROWS:
-                self._too_many()
 
-    def _lone_rounds(self, large: int) -> int:
+    def _kernel_rounds(self) -> int:
         worker = self.workers[0]
+        large = self.share_from if self.threads > 1 else NEVER
         self.run[at.RUN_CONSIDERED] = worker.counted.sum()
-        return rounds.run_rounds(
+        state = rounds.run_rounds(
             self.code.ctypes.data, self.kernel_forms, self.addresses, self.limits,
             *worker.addresses, self.run.ctypes.data, worker.counts, BUDGET, large,
         )  # fmt: skip
+        if state == rounds.OUT_OF_MEMORY:
+            self._no_memory()
+        if state == rounds.TOO_MANY_ROWS:
+            self._too_many()
+        return state
 
-    def _considered(self) -> int:
-        return sum(int(worker.counted.sum()) for worker in self.workers)
-
-    def _outgrown(self) -> bool:
-        return any(len(r) > limit for r, limit in zip(self.derived, self.limits, strict=True))
-
-    def _shared_round(self) -> bool:
+    def _round(self, watch: Watch) -> bool:
         """One round, form by form, with as many workers as it is worth. False: nothing was new."""
         for number, start in enumerate(self.starts):
             if start is None:
@@ -182,10 +171,10 @@ class Run:
                 )
                 self.run[at.RUN_WIDE] = self.codes.wide_address
             else:
-                self._form(number, start)
-        new = rounds.end_round(self.addresses, self.threads, self.run.ctypes.data)
+                self._form(number, start, watch)
+        new = rounds.absorb_all(self.addresses, self.threads, self.run.ctypes.data)
         if new < 0:
-            self._no_memory() if new == -1 else self._too_many()
+            self._no_memory() if new == rounds.NO_ROOM else self._too_many()
         self.run[at.RUN_TASK] = 0
         everyone = self.threads if new >= self.share_from else 1
         done = self._everyone(
@@ -195,52 +184,53 @@ class Run:
             self._no_memory()
         return bool(new)
 
-    def _form(self, number: int, start: int) -> None:
+    def _form(self, number: int, start: int, watch: Watch) -> None:
+        """Run a form over all its driver's rows, in parts, so that progress shows and interrupts work."""
         low, high = rounds.driver_range(self.code.ctypes.data, start)
-        if self.threads == 1 or high - low < min(self.share_from, WORTH_SPLITTING):
-            w = self.workers[0]
-            state, _ = join.run_form(
-                self.code.ctypes.data, start, *w.addresses, low, high, 0,
-                self.run.ctypes.data, w.counts, number,
-            )  # fmt: skip
-            if state != join.COMPLETE:
-                self._no_memory()
-            return
         head = self.relations[self.forms[number].rule.head.relation]
+        alone = self.threads == 1 or high - low < min(self.share_from, WORTH_SPLITTING)
+        threads = 1 if alone else self.threads
         self.run[at.RUN_CURSOR], self.run[at.RUN_END] = low, high
-        chunk = max(1, min(1024, (high - low) // (32 * self.threads)))
-        left = [(0, 0)] * self.threads
+        self.run[at.RUN_ALONE] = int(alone)
+        chunk = max(1, min(1024, (high - low) // (32 * threads)))
+        left = [(0, 0)] * threads
 
         def work(me: int) -> int:
             w = self.workers[me]
             state, left_low, left_high = rounds.share_form(
                 self.code.ctypes.data, start, *w.addresses, *left[me], me,
-                self.run.ctypes.data, w.counts, number, chunk,
+                self.run.ctypes.data, w.counts, number, chunk, BUDGET,
             )  # fmt: skip
             left[me] = (left_low, left_high)
             return int(state)
 
-        while True:
-            head.lift_limit()
-            self.run[at.RUN_ALONE] = 0
-            states = self._everyone(self.threads, work)
-            self.run[at.RUN_ALONE] = 1
+        states = [join.PAUSED]
+        while any(state != join.COMPLETE for state in states):
+            if not alone:
+                head.lift_limit()
+            states = self._everyone(threads, work)
             head.restore_limit()
-            if join.NO_MEMORY in states:
+            if join.NO_MEMORY in states or (join.MUST_GROW in states and not head.grow()):
                 self._no_memory()
-            if join.MUST_GROW not in states:
-                return
-            if not head.grow():
-                self._no_memory()
+            if join.PAUSED in states:
+                watch(self._progress())
+        self.run[at.RUN_ALONE] = 1
 
     def _everyone(self, threads: int, work: Callable[[int], int]) -> list[int]:
         """Run a part of the work in every worker; the caller's thread is the first of them."""
-        if threads == 1 or self.pool is None:
-            return [work(0)]
-        others = [self.pool.submit(work, me) for me in range(1, threads)]
-        return [work(0), *(other.result() for other in others)]
+        others = [self.pool.submit(work, me) for me in range(1, threads)] if self.pool else []
+        try:
+            return [work(0), *(other.result() for other in others)]
+        finally:
+            wait(others)  # nobody may still be at work when the memory is given back
 
     # --- results ---
+
+    def _progress(self) -> Progress:
+        return Progress(int(self.run[at.RUN_ROUND]), int(self.run[at.RUN_NEW]))
+
+    def _considered(self) -> int:
+        return sum(int(w.counted.sum()) for w in self.workers) + sum(self.interpreted)
 
     def _settle(self) -> None:
         for relation in self.derived:
@@ -259,4 +249,8 @@ class Run:
         raise MemoryError(f"out of memory while deriving {', '.join(sorted(self.changing))}")
 
     def _too_many(self) -> None:
-        raise InternalError("a relation has more rows than row numbers")
+        names = ", ".join(sorted(self.changing))
+        raise UnsupportedError(
+            f"error[TL0605]: more than {rounds.MAX_ROWS:,} rows in one of {names}: "
+            "the local engine can number no more"
+        )

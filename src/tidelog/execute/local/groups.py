@@ -70,7 +70,7 @@ def _values(
         if rule.op in (Aggregation.MIN, Aggregation.MAX):
             pick = np.minimum if rule.op is Aggregation.MIN else np.maximum
             return codes.encode(pick.reduceat(column, starts), result)
-        if rule.op is Aggregation.SUM and int(np.abs(column).max()) < SAFE_VALUE:
+        if rule.op is Aggregation.SUM and column.min() > -SAFE_VALUE and column.max() < SAFE_VALUE:
             sums = np.add.reduceat(column, starts)
             low, high = result.bounds()
             if ((sums >= low) & (sums <= high)).all():

@@ -283,8 +283,9 @@ def build(index: int, upto: int, key: int) -> bool:
         if slot == 0:
             return False
         store64(slot, load64(slot) + 1)
-    fitting = 4 * (word(index, KEYS) * 10 // (4 * MAX_LOAD_TENTHS) + 1)
-    if 10 * fitting < 9 * word(index, INDEX_SIZE) and not resize_slots(index, fitting):
+    # A table that fits the keys, with room for one more: looking up rows again must not resize it.
+    fitting = 4 * ((word(index, KEYS) + 1) * 10 // (4 * MAX_LOAD_TENTHS) + 1)
+    if not resize_slots(index, fitting):
         return False
     slot_bytes = 8 * word(index, SLOT_WORDS)
     slots = word(index, INDEX_SLOTS)

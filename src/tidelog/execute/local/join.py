@@ -107,7 +107,7 @@ from tidelog.execute.local.tupleset import (
 )
 
 # What a pass over driver rows ended with.
-COMPLETE, MUST_GROW, NO_MEMORY = 0, 1, 2
+COMPLETE, MUST_GROW, NO_MEMORY, PAUSED = 0, 1, 2, 3
 
 # Scratch memory: a key, then the row being made.
 KEY_BYTES = 1024
@@ -231,7 +231,7 @@ def open_step(code: int, step: int, regs: int, scratch: int, stack: int, level: 
 
 
 @kernel
-def keep(head: int, out: int, row: int, words: int) -> bool:
+def keep(out: int, row: int, words: int) -> bool:
     """Append a new row to a worker's output. False: no memory."""
     count = word(out, OUT_COUNT)
     if count == word(out, OUT_CAPACITY):
@@ -258,7 +258,7 @@ def insert(head: int, out: int, row: int, words: int, alone: bool) -> int:
         if not grow(head):
             return NO_MEMORY
         result = add_many(head, row)
-    if result == ADDED and not keep(head, out, row, words):
+    if result == ADDED and not keep(out, row, words):
         return NO_MEMORY
     return COMPLETE
 
@@ -292,7 +292,7 @@ def tight_loop(
             store64(row, packed)
             if result == FULL:
                 return number
-            if not keep(head, out, row, 1):
+            if not keep(out, row, 1):
                 return -1
     return count
 
@@ -368,7 +368,7 @@ def tight_two_words(
         store64(row, first)
         store64(row + 8, last)
         if result == ADDED:
-            if not keep(head, out, row, 2):
+            if not keep(out, row, 2):
                 return NO_MEMORY
             continue
         state = insert(head, out, row, 2, alone)

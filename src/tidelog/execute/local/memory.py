@@ -39,7 +39,7 @@ def _sources() -> str:
     return digest.hexdigest()
 
 
-_SOURCES = _sources()
+SOURCES = _sources()
 
 
 def kernel(function: _F, *, in_place: bool = False) -> _F:
@@ -47,7 +47,7 @@ def kernel(function: _F, *, in_place: bool = False) -> _F:
     compiled: Any = numba.njit(cache=True, nogil=True, error_model="numpy", forceinline=in_place)(function)
     # Numba takes a cached kernel as valid while the file it is written in stays the same, but
     # kernels contain others from other files: a cached one is valid while none of them changes.
-    compiled._cache._cache_file._source_stamp = _SOURCES
+    compiled._cache._cache_file._source_stamp = SOURCES
     return cast(_F, compiled)
 
 
@@ -168,6 +168,12 @@ reallocate: Callable[[int, int], int] = _operation(2, _emit_realloc)
 allocate_zeroed: Callable[[int], int] = _operation(1, _emit_calloc)
 release: Callable[[int], None] = _operation(1, _emit_free, result=False)
 copy: Callable[[int, int, int], None] = _operation(3, _emit_memcpy, result=False)
+
+
+@kernel
+def zeroed(size: int) -> int:
+    """A block of zeros."""
+    return allocate_zeroed(size)
 
 
 # --- from Python -------------------------------------------------------------

@@ -9,6 +9,7 @@ from tidelog.execute.local import layout as at
 from tidelog.execute.local import memory, probes, rounds, tupleset
 from tidelog.execute.local.memory import Cells, Words
 from tidelog.program.model import Relation
+from tidelog.syntax.errors import UnsupportedError
 
 MAX_CARRIED = 3  # an index entry is two words at most
 FIRST_SLOTS = 16
@@ -34,7 +35,7 @@ class Index:
         record[at.CARRIED_COLUMNS] = self._carried_columns.ctypes.data
         record[at.ENTRY_WORDS] = (2 + len(self.carried)) // 2
         record[at.SLOT_WORDS] = slot_words
-        record[at.INDEX_SLOTS] = rounds.zeroed(8 * slot_words * FIRST_SLOTS)
+        record[at.INDEX_SLOTS] = memory.zeroed(8 * slot_words * FIRST_SLOTS)
         record[at.INDEX_SIZE] = FIRST_SLOTS
 
     @property
@@ -134,6 +135,11 @@ class StoredRelation:
     def absorb(self) -> int:
         """Append the outputs, bring the indexes up to date, and take all rows as settled."""
         new = rounds.absorb(self.address, self.workers)
+        if new == rounds.NO_NUMBERS:
+            raise UnsupportedError(
+                f"error[TL0605]: more than {rounds.MAX_ROWS:,} rows in {self.relation.name}: "
+                "the local engine can number no more"
+            )
         if new < 0 or not rounds.extend_indexes(self.address):
             return self._no_memory()
         self.settle()
@@ -141,14 +147,18 @@ class StoredRelation:
         return int(new)
 
     def drop_outputs(self) -> None:
-        """Give back the workers' buffers; they are empty."""
+        """Give back the workers' buffers, and what a failed round may have left in them."""
         for w in range(self.workers):
             memory.free(int(self._outputs[at.OUT_WORDS * w + at.OUT_ROWS]))
         self._outputs[:] = 0
 
     def lift_limit(self) -> None:
-        """Let several workers fill the table further than one would, before they stop to grow it."""
-        self.record[at.LIMIT] = (int(self.record[at.MASK]) + 1) * tupleset.HARD_LOAD_TENTHS // 10
+        """Let several workers fill the table further than one would, before they stop to grow it.
+
+        Each may take one slot more than the limit, and one slot must stay empty, or probes never end.
+        """
+        size = int(self.record[at.MASK]) + 1
+        self.record[at.LIMIT] = min(size * tupleset.HARD_LOAD_TENTHS // 10, size - self.workers - 1)
 
     def restore_limit(self) -> None:
         """The limit of a lone worker."""

@@ -8,7 +8,7 @@ when the round is over, as the next round's DELTA.
 from __future__ import annotations
 
 from tidelog.execute.local.index import extend_index
-from tidelog.execute.local.join import COMPLETE, NO_MEMORY, end_row, first_row, run_form
+from tidelog.execute.local.join import COMPLETE, NO_MEMORY, PAUSED, end_row, first_row, run_form
 from tidelog.execute.local.layout import (
     CAPACITY,
     COUNT,
@@ -40,7 +40,6 @@ from tidelog.execute.local.layout import (
 )
 from tidelog.execute.local.memory import (
     Words,
-    allocate_zeroed,
     copy,
     fetch_add,
     kernel,
@@ -51,10 +50,15 @@ from tidelog.execute.local.memory import (
 )
 
 # How `run_rounds` ends.
-FINISHED, PAUSED, LARGE, GROWN, OUT_OF_MEMORY, TOO_MANY_ROWS = 0, 1, 2, 3, 4, 5
+FINISHED, INTERRUPTED, LARGE, GROWN, OUT_OF_MEMORY, TOO_MANY_ROWS = 0, 1, 2, 3, 4, 5
+
+# What `absorb` gives when it cannot.
+NO_ROOM, NO_NUMBERS = -1, -2
 
 MAX_ROWS = (1 << 32) - 1
-SLICE = 1024  # driver rows between two looks at the budget
+# Driver rows between two looks at the budget: few where each derives much.
+FEW_ROWS, MANY_ROWS = 1, 4096
+ENOUGH = 1 << 16  # rule instances between two looks
 
 
 @kernel
@@ -72,7 +76,7 @@ def driver_range(code: int, form: int) -> tuple[int, int]:
 def absorb(relation: int, workers: int) -> int:
     """Append the workers' new rows to a relation: they become its DELTA.
 
-    The number of new rows; -1 without memory, -2 past the largest number of rows.
+    The number of new rows; NO_ROOM without memory, NO_NUMBERS past the largest number of a row.
     """
     out = word(relation, OUTPUTS)
     new = 0
@@ -81,12 +85,12 @@ def absorb(relation: int, workers: int) -> int:
     count = word(relation, COUNT)
     words = word(relation, WORDS)
     if count + new > MAX_ROWS:
-        return -2
+        return NO_NUMBERS
     if count + new > word(relation, CAPACITY):
         capacity = count + new + max(64, (count + new) // 2)
         rows = reallocate(word(relation, ROWS), 8 * words * capacity)
         if rows == 0:
-            return -1
+            return NO_ROOM
         set_word(relation, ROWS, rows)
         set_word(relation, CAPACITY, capacity)
     target = word(relation, ROWS) + 8 * words * count
@@ -130,9 +134,33 @@ def absorb_all(relations: Words, workers: int, run: int) -> int:
 
 
 @kernel
-def end_round(relations: Words, workers: int, run: int) -> int:
-    """End a shared round, but for the indexes (see `share_indexes`)."""
-    return absorb_all(relations, workers, run)
+def run_part(
+    code: int,
+    form: int,
+    regs: int,
+    stack: int,
+    scratch: int,
+    low: int,
+    high: int,
+    worker: int,
+    run: int,
+    counts: int,
+    number: int,
+    budget: int,
+) -> tuple[int, int]:
+    """Run a form over rows [low, high), but not much further than `budget` rule instances or rows."""
+    rows = 64
+    while low < high and budget > 0:
+        before = word(counts, number)
+        upto = min(high, low + rows)
+        state, reached = run_form(code, form, regs, stack, scratch, low, upto, worker, run, counts, number)
+        if state != COMPLETE:
+            return state, reached
+        done = word(counts, number) - before
+        budget -= done + upto - low
+        rows = max(FEW_ROWS, rows // 4) if done > ENOUGH else min(MANY_ROWS, rows * 2)
+        low = upto
+    return COMPLETE if low >= high else PAUSED, low
 
 
 @kernel
@@ -160,7 +188,7 @@ def run_rounds(
 ) -> int:
     """Run rounds with one worker until one derives nothing.
 
-    Stops early, to be called again: after about `budget` driver rows (PAUSED), when the
+    Stops early, to be called again: after about `budget` rule instances (INTERRUPTED), when the
     next round is worth sharing (LARGE: this one considered `large` rule instances or more),
     or when a relation has outgrown its limit, so that other join orders may be better (GROWN).
     """
@@ -174,22 +202,22 @@ def run_rounds(
             if row >= 0:
                 low = row
             while low < high:
-                upto = min(high, low + SLICE)
-                state, low = run_form(
-                    code, forms[form], regs, stack, scratch, low, upto, first, run, counts, form
+                before = word(counts, form)
+                state, low = run_part(
+                    code, forms[form], regs, stack, scratch, low, high, first, run, counts, form, budget
                 )
                 if state == NO_MEMORY:
                     return OUT_OF_MEMORY
-                budget -= SLICE
-                if budget <= 0 and low < high:
+                budget -= 1 + word(counts, form) - before
+                if low < high:
                     set_word(run, RUN_FORM, form)
                     set_word(run, RUN_ROW, low)
-                    return PAUSED
+                    return INTERRUPTED
             form += 1
             set_word(run, RUN_ROW, -1)
         new = absorb_all(relations, first + 1, run)
         if new < 0:
-            return OUT_OF_MEMORY if new == -1 else TOO_MANY_ROWS
+            return OUT_OF_MEMORY if new == NO_ROOM else TOO_MANY_ROWS
         if new == 0:
             return FINISHED
         outgrown = False
@@ -206,7 +234,7 @@ def run_rounds(
         if heavy:
             return LARGE
         if budget <= 0:
-            return PAUSED
+            return INTERRUPTED
 
 
 @kernel
@@ -223,17 +251,24 @@ def share_form(
     counts: int,
     number: int,
     chunk: int,
+    budget: int,
 ) -> tuple[int, int, int]:
-    """One worker's part of a form in a shared round.
+    """One worker's part of a form: works off [low, high), then takes chunks from the common cursor.
 
-    Works off [low, high), then takes chunks from the common cursor. Stops with
-    MUST_GROW and the rows of its chunk that are left when the head's table is full.
+    Gives back how it ended and what is left of its chunk: MUST_GROW when the head's table
+    is full, PAUSED when it has considered about `budget` rule instances.
     """
     while True:
         if low < high:
-            state, low = run_form(code, form, regs, stack, scratch, low, high, worker, run, counts, number)
+            before = word(counts, number)
+            state, low = run_part(
+                code, form, regs, stack, scratch, low, high, worker, run, counts, number, budget
+            )
             if state != COMPLETE:
                 return state, low, high
+            budget -= chunk + word(counts, number) - before
+            if budget <= 0:
+                return PAUSED, low, high
         end = word(run, RUN_END)
         low = fetch_add(run + 8 * RUN_CURSOR, chunk)
         if low >= end:
@@ -257,9 +292,3 @@ def share_indexes(relations: Words, run: int) -> bool:
             task -= count
         if task >= 0:
             return True
-
-
-@kernel
-def zeroed(size: int) -> int:
-    """A block of zeros."""
-    return allocate_zeroed(size)
