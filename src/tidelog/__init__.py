@@ -1,4 +1,4 @@
-"""Tidelog: Datalog whose answers stay up to date.
+"""Tidelog: Datalog for Python. Give it facts and it gives you the answers, in process or on Apache Spark.
 
     import tidelog
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         EvaluationError,
         InternalError,
         ProgramError,
+        ResourceError,
         TidelogError,
         UnsupportedError,
     )
@@ -47,6 +48,7 @@ _HOMES = {
     "EvaluationError": "tidelog.syntax.errors",
     "InternalError": "tidelog.syntax.errors",
     "ProgramError": "tidelog.syntax.errors",
+    "ResourceError": "tidelog.syntax.errors",
     "TidelogError": "tidelog.syntax.errors",
     "UnsupportedError": "tidelog.syntax.errors",
 }
@@ -60,6 +62,7 @@ __all__ = [
     "Moment",
     "ProgramError",
     "Report",
+    "ResourceError",
     "TidelogError",
     "Transaction",
     "UnknownRelationError",

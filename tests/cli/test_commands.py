@@ -194,7 +194,7 @@ def test_no_such_program(place: Path, name: str) -> None:
 def test_plan(place: Path) -> None:
     done = tidelog(place, "plan", "p.dl")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[0] == "stratum 0: path"
+    assert done.stdout.splitlines()[0] == "stratum 1: path"
     assert "path ← π[x, z](path.delta(x, y) ⋈ edge(y, z))" in done.stdout
 
 

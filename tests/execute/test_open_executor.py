@@ -16,4 +16,6 @@ def test_by_name(name: str) -> None:
 def test_unknown_name() -> None:
     with pytest.raises(UnsupportedError) as problem:
         open_executor("sparc")
-    assert str(problem.value) == "there is no executor 'sparc'; there are local, spark, substitution"
+    assert str(problem.value) == (
+        "error[TL0607]: there is no executor 'sparc'; there are local, spark, substitution"
+    )

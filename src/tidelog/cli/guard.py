@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 
-from tidelog.syntax.errors import InternalError, TidelogError
+from tidelog.syntax.errors import InternalError, ResourceError, TidelogError
 
 WRONG, INTERNAL, INTERRUPTED, PIPE = 1, 70, 130, 141
 
@@ -29,7 +29,7 @@ def guarded(work: Callable[[], None]) -> None:
         _say(str(error))
         sys.exit(WRONG)
     except MemoryError:
-        _say("error: out of memory")
+        _say(str(ResourceError()))
         sys.exit(WRONG)
     except Exception as error:
         _say(str(InternalError(f"error: {type(error).__name__}: {error}")))

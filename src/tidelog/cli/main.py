@@ -7,7 +7,6 @@ Tidelog; 130 interrupted; 141 nobody reads the output any more.
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -15,10 +14,11 @@ import typer
 
 from tidelog import __version__
 from tidelog.cli.guard import guarded
+from tidelog.execute import Engine
 
 app = typer.Typer(
     name="tidelog",
-    help="Datalog whose answers stay up to date.",
+    help="Datalog: give it facts and it gives you the answers, in process or on Apache Spark.",
     add_completion=False,
     no_args_is_help=True,
     # Plain help and plain errors: loading rich would double the time of --help.
@@ -26,14 +26,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-
-class Engine(StrEnum):
-    """The engines to choose from."""
-
-    local = "local"
-    spark = "spark"
-    substitution = "substitution"
 
 
 Program = Annotated[

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
-from tidelog.plan.executor import Executor
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
 from tidelog.syntax.errors import UnsupportedError
 
-EXECUTORS = ("local", "spark", "substitution")
+if TYPE_CHECKING:
+    from tidelog.plan.executor import Executor
+
+
+class Engine(StrEnum):
+    """The executors by name. The command line reads them here, so this module imports nothing heavy."""
+
+    local = "local"
+    spark = "spark"
+    substitution = "substitution"
+
+
+EXECUTORS = tuple(engine.value for engine in Engine)
 
 
 def open_executor(name: str, *, threads: int = 1, spark: object | None = None) -> Executor:
@@ -24,4 +38,6 @@ def open_executor(name: str, *, threads: int = 1, spark: object | None = None) -
 
             return SubstitutionExecutor()
         case _:
-            raise UnsupportedError(f"there is no executor {name!r}; there are {', '.join(EXECUTORS)}")
+            raise UnsupportedError(
+                f"error[TL0607]: there is no executor {name!r}; there are {', '.join(EXECUTORS)}"
+            )

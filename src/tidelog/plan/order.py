@@ -6,7 +6,8 @@ whose columns are all bound is only a check and comes at once; an atom that
 shares no variable with what is bound (a cartesian product) comes last. Because the
 first steps matter most and greed is short-sighted, every atom is tried as the first
 one (where there is no DELTA) and every atom as the second; the order with the fewest
-expected tuples along the way wins.
+expected tuples along the way wins. Long bodies are given less thought: no second atoms,
+and beyond that only the starts with the fewest tuples.
 
 Every other literal comes as soon as its variables are bound; `x == e` computes `x`
 where `e` is bound before it, so that atoms are joined on the value. There is one
@@ -30,6 +31,11 @@ from tidelog.plan.terms import atom_vars, definitions, expr_vars, fixed_value, n
 from tidelog.program.functions import can_fail
 from tidelog.program.model import Atom, Bind, Const, Filter, Literal, Positive, Var
 from tidelog.syntax.errors import InternalError
+
+# Up to how many atoms every second atom, and every first one, is tried; and how many first ones beyond.
+EVERY_SECOND = 10
+EVERY_START = 30
+FEW_STARTS = 3
 
 
 class Statistics(Protocol):
@@ -60,10 +66,14 @@ class Assumed:
 def order_body(form: RuleForm, sizes: Statistics) -> tuple[int, ...]:
     """The body literals of a form in the order of evaluation, as positions."""
     body = _Body(form)
+    starts = body.starts()
+    if len(body.atoms) > EVERY_START:
+        by_size = sorted(starts, key=lambda i: 0.0 if i is None else _matches(body, i, body.fixed, sizes))
+        starts = by_size[:FEW_STARTS]
     tried = []
-    for start in body.starts():
+    for start in starts:
         tried.append(_greedy(body, sizes, start, None))
-        if len(body.atoms) > 2:
+        if 2 < len(body.atoms) <= EVERY_SECOND:
             tried += [_greedy(body, sizes, start, second) for second in body.atoms if second != start]
     return min((order for order in tried if order is not None), key=lambda order: order[0])[1]
 
@@ -256,7 +266,7 @@ def _greedy(
     return (cost, tuple(order)) if second is None else None
 
 
-def _matches(body: _Body, position: int, bound: set[str], sizes: Statistics) -> float:
+def _matches(body: _Body, position: int, bound: Set[str], sizes: Statistics) -> float:
     """How many tuples of an atom are expected for one binding of `bound`."""
     atom, version = _atom(body.literals[position]), body.form.reads[position]
     columns = tuple(

@@ -146,7 +146,7 @@ def print_strata(program: Program, strata: Sequence[Stratum], statistics: Statis
 
 
 def _stratum(program: Program, stratum: Stratum, statistics: Statistics) -> Iterator[str]:
-    yield f"stratum {stratum.index}: {', '.join(stratum.relations)}"
+    yield f"stratum {stratum.index + 1}: {', '.join(stratum.relations)}"
     if stratum.aggregate is not None:
         yield from _rule("aggregate", stratum.aggregate.text)
         yield f"    {stratum.aggregate.head} ← {print_aggregate(stratum.aggregate, program)}"

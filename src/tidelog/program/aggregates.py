@@ -50,6 +50,13 @@ if TYPE_CHECKING:
     from tidelog.program.lower import Lowering
 
 MADE_BY = "aggregate"
+_PARTS = {"in": ", values", "all": ", zeros too"}
+
+
+def label(relation: str) -> str:
+    """A relation's name for people: that of one made here says which aggregate of what it is part of."""
+    head, *made = relation.split("$")
+    return f"{head} ({made[1]}{''.join(_PARTS[part] for part in made[2:])})" if made else relation
 
 
 def lower_aggregate(

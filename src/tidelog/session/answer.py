@@ -7,6 +7,7 @@ looked at; the database fixes the answers still in use before it moves on.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -27,17 +28,27 @@ _BATCH = 1 << 16
 class Answer:
     """The tuples of one relation: iterate it, or turn it into a table. Always in sorted order."""
 
-    def __init__(self, relation: Relation, size: int, fetch: Callable[[], pa.Table]) -> None:
+    def __init__(
+        self,
+        relation: Relation,
+        size: int,
+        fetch: Callable[[], pa.Table],
+        lock: AbstractContextManager[object],
+    ) -> None:
         self.relation = relation
         self._size = size
         self._fetch = fetch
+        self._lock = lock  # the database's: held while it replaces the engine
         self._table: pa.Table | None = None
         self._is_sorted = False
 
     def freeze(self) -> None:
         """Take the tuples out of the engine now; called before the engine changes."""
         if self._table is None:
-            self._table = self._fetch()
+            with self._lock:
+                # Looked at again: a commit may have frozen this answer, and closed the engine, meanwhile.
+                if self._table is None:
+                    self._table = self._fetch()
 
     def __len__(self) -> int:
         return self._size

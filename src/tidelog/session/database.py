@@ -24,7 +24,7 @@ from tidelog.session.report import Report, Watch
 from tidelog.session.transaction import Transaction, Types
 from tidelog.session.writer import Writer
 from tidelog.syntax.ast import Module, RelationDecl
-from tidelog.syntax.errors import TidelogError
+from tidelog.syntax.errors import ResourceError, TidelogError
 from tidelog.syntax.parser import parse, read
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Database:
             raise UnknownRelationError(relation, self.relations)
         with self._reading:
             executor = self._executor()
-            answer = Answer(found, executor.size(relation), lambda: self._fetch(executor, relation))
+            answer = Answer(found, executor.size(relation), lambda: executor.table(relation), self._reading)
             self._answers.add(answer)
         return answer
 
@@ -109,10 +109,6 @@ class Database:
 
     def __repr__(self) -> str:
         return f"<tidelog.Database of {', '.join(self.relations) or 'no relations'}>"
-
-    def _fetch(self, executor: Executor, relation: str) -> pa.Table:
-        with self._reading:
-            return executor.table(relation)
 
     def _executor(self) -> Executor:
         """The engine with the current answers. What the program alone says is derived on first use."""
@@ -185,8 +181,10 @@ class Database:
         ready = perf_counter()
         try:
             report = evaluate(program, facts, executor, self._watch)
-        except BaseException:
+        except BaseException as error:
             executor.close()
+            if isinstance(error, MemoryError):
+                raise ResourceError(str(error)) from error
             raise
         report = replace(report, start_seconds=ready - started)
         with self._reading:

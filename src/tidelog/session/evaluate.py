@@ -12,7 +12,7 @@ from tidelog.maintain.seminaive import StratumReport, materialise
 from tidelog.plan.executor import Executor, Progress
 from tidelog.program.model import Program, Stratum, Value
 from tidelog.program.strata import stratify
-from tidelog.session.report import Moment, Report, Watch, report_of
+from tidelog.session.report import Moment, Report, Watch, labels, report_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,7 +43,7 @@ def _materialise(strata: Sequence[Stratum], executor: Executor, watch: Watch | N
         def tell(stratum: Stratum, progress: Progress, place: int = place, before: int = tuples) -> None:
             if watch is not None:
                 total = before + progress.tuples
-                watch(Moment(place, len(strata), stratum.relations, progress.round, total))
+                watch(Moment(place, len(strata), labels(stratum.relations), progress.round, total))
 
         tell(stratum, Progress(0, 0))
         reports += materialise([stratum], executor, tell)

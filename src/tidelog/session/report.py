@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tidelog.maintain.seminaive import StratumReport
+from tidelog.program.aggregates import label
 
 COLUMNS = ("stratum", "relations", "rounds", "tuples", "instances", "seconds")
 
@@ -83,12 +84,17 @@ class Report:
         return html_table(COLUMNS, [line.cells() for line in self.strata], "evaluation")
 
 
+def labels(relations: Sequence[str]) -> tuple[str, ...]:
+    """The relations of a stratum as users know them."""
+    return tuple(map(label, relations))
+
+
 def report_of(strata: Sequence[StratumReport], load_seconds: float) -> Report:
     """The report of an evaluation."""
     lines = tuple(
         StratumLine(
             stratum=number,
-            relations=s.relations,
+            relations=labels(s.relations),
             rounds=s.report.rounds,
             tuples=s.report.new,
             instances=sum(s.report.instances.values()),

@@ -4,6 +4,7 @@
     ├── ProgramError             the program is wrong (one or more diagnostics)
     ├── DataError                a row or a file of facts is wrong
     ├── EvaluationError          a rule failed on some values (overflow, division by zero, ...)
+    ├── ResourceError            there was not enough memory
     ├── UnsupportedError         asked for something this executor does not do
     └── InternalError            our own bug; the message asks for a report
 
@@ -105,6 +106,14 @@ class EvaluationError(TidelogError):
             f"error[TL0401]: {message}{place}\n  = note: in the rule {rule}\n"
             f"  = note: with {shown or 'no variables'}"
         )
+
+
+class ResourceError(TidelogError):
+    """The machine has not enough of something; what was there before is as it was."""
+
+    def __init__(self, detail: str = "") -> None:
+        note = f"\n  = note: {detail}" if detail else ""
+        super().__init__(f"error[TL0601]: out of memory{note}")
 
 
 class UnsupportedError(TidelogError):

@@ -326,7 +326,7 @@ def _hint_after_name(name: object, word: str) -> str | None:
     return None
 
 
-# Words of either language that are later work: where they begin something, and as characters.
+# Words of either language that are not supported yet: where they begin something, and as characters.
 _LATER_WORDS = {
     "typedef": "type definitions are",
     "function": "functions are",

@@ -22,7 +22,7 @@ from tidelog.execute.spark.cells import evaluate_columns, representation
 from tidelog.execute.spark.types import literal, spark_type
 from tidelog.execute.spark.workers import in_workers
 from tidelog.program.functions import FunctionFailure, can_fail, evaluate
-from tidelog.program.model import Apply, Const, Expr, Var
+from tidelog.program.model import Apply, Const, Expr, Var, variables
 from tidelog.program.types import S64, Type
 
 Columns = Sequence[Column]
@@ -35,28 +35,19 @@ def column_of(expr: Expr, columns: Mapping[str, Column]) -> Column:
     return column.cast(spark_type(expr.type))
 
 
-def variables_of(expr: Expr) -> tuple[Var, ...]:
-    """The variables of an expression, each once."""
-    if isinstance(expr, Var):
-        return (expr,)
-    if isinstance(expr, Const):
-        return ()
-    return tuple(dict.fromkeys(v for arg in expr.args for v in variables_of(arg)))
-
-
 # --- in Python workers ---------------------------------------------------------
 
 
 def _python(expr: Expr, columns: Mapping[str, Column]) -> Column:
-    variables = variables_of(expr)
-    if not variables:  # Spark has no function without arguments to call for each row
+    used = variables(expr)
+    if not used:  # Spark has no function without arguments to call for each row
         try:
             return literal(evaluate(expr, {}), expr.type)
         except FunctionFailure:
             return F.lit(None)
 
-    compute = partial(evaluate_columns, expr, variables)
-    return in_workers(compute, [columns[v.name] for v in variables], expr.type)
+    compute = partial(evaluate_columns, expr, used)
+    return in_workers(compute, [columns[v.name] for v in used], expr.type)
 
 
 # --- in Spark ------------------------------------------------------------------

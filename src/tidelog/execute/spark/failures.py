@@ -20,9 +20,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tidelog.execute.spark.cells import representation
-from tidelog.execute.spark.expressions import variables_of
 from tidelog.program.functions import FunctionFailure, evaluate, round_float
-from tidelog.program.model import AggregateRule, Expr, Rule, Value, Var
+from tidelog.program.model import AggregateRule, Expr, Rule, Value, Var, variables
 from tidelog.syntax.errors import EvaluationError, InternalError
 
 _MESSAGE = re.compile(r"tidelog-failure:(\d+):([0-9A-F]*);")
@@ -60,9 +59,9 @@ class Guards:
         self, frame: DataFrame, value: Column, expr: Expr, rule: Rule, columns: Mapping[str, Column]
     ) -> DataFrame:
         """The frame, failing where `value`, which is `expr` in a rule, is null."""
-        variables = variables_of(expr)
-        guard = Guard(rule, variables, reason_of(expr))
-        return self.guard(frame, value, guard, [columns[v.name] for v in variables])
+        used = variables(expr)
+        guard = Guard(rule, used, reason_of(expr))
+        return self.guard(frame, value, guard, [columns[v.name] for v in used])
 
     def guard(self, frame: DataFrame, value: Column, guard: Guard, shown: Sequence[Column]) -> DataFrame:
         """The frame, failing where `value` is null; `shown` are the columns of the guard's variables."""

@@ -70,7 +70,7 @@ class Rounds:
     def _evaluate(self, plans: Sequence[RulePlan]) -> Fresh:
         """What the plans derive that is new, by head relation. Changes no relation."""
         candidates: dict[str, list[DataFrame]] = {}
-        counts: list[tuple[int, Observation]] = []
+        counts: list[tuple[int, Observation, DataFrame]] = []
         for plan in plans:
             rule = plan.form.rule
             self.report.instances.setdefault(rule.id, 0)
@@ -78,15 +78,11 @@ class Rounds:
             if frame is not None:
                 counted, observation = count_rows(frame)
                 candidates.setdefault(rule.head.relation, []).append(counted)
-                counts.append((rule.id, observation))
+                counts.append((rule.id, observation, frame))
         fresh = {
             name: self._relations[name].fresh(reduce(DataFrame.unionAll, frames))
             for name, frames in candidates.items()
         }
-        for rule_id, observation in counts:
-            rows = rows_counted(observation)
-            if rows is None:  # an inexact count is worse than none
-                self.report.instances.pop(rule_id, None)
-            elif rule_id in self.report.instances:
-                self.report.instances[rule_id] += rows
+        for rule_id, observation, frame in counts:
+            self.report.instances[rule_id] += rows_counted(observation, frame)
         return fresh

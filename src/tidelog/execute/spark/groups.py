@@ -1,7 +1,8 @@
 """Aggregates, with results that do not depend on the order of rows.
 
 Integers are added exactly and checked once; floats are added as if exactly and
-rounded once; among floats NaN counts as larger than every number, in Spark as here.
+rounded once. Floats are ordered -inf < ... < -0.0 < 0.0 < ... < inf < NaN; Spark has NaN
+there too but takes the two zeros as one, so which of them a group has is asked besides.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pyspark.sql.types import DecimalType
 from tidelog.execute.spark.cells import representation
 from tidelog.execute.spark.failures import Guard, Guards
 from tidelog.execute.spark.sums import aggregate_lists, mean_of_sums
-from tidelog.execute.spark.types import key, spark_type
+from tidelog.execute.spark.types import key, literal, spark_type
 from tidelog.execute.spark.workers import in_workers
 from tidelog.program.model import AggregateRule, Aggregation, Relation, Value, Var
 from tidelog.program.types import Type
@@ -54,6 +55,10 @@ def _parts(rule: AggregateRule, type: Type | None) -> list[Column]:
     match rule.op:
         case Aggregation.COUNT:
             return [F.count(F.lit(1))]
+        case Aggregation.MIN if type.kind == "float":
+            return [F.min(column), F.bool_or(key(column, type) == F.lit("-0.0"))]
+        case Aggregation.MAX if type.kind == "float":
+            return [F.max(column), ~F.bool_or(key(column, type) == F.lit("0.0"))]
         case Aggregation.MIN if representation(type) != "digits":
             return [F.min(column)]
         case Aggregation.MAX if representation(type) != "digits":
@@ -70,6 +75,10 @@ def _finish(rule: AggregateRule, type: Type | None, result: Type, parts: list[Co
     """The result from what Spark computed; null where it does not fit its type."""
     if type is None or rule.op is Aggregation.COUNT:
         return parts[0]
+    if rule.op in (Aggregation.MIN, Aggregation.MAX) and type.kind == "float":
+        extreme, negative = parts
+        zero = F.when(negative, literal(-0.0, type)).otherwise(literal(0.0, type))
+        return F.when(extreme == F.lit(0), zero).otherwise(extreme)
     if rule.op in (Aggregation.MIN, Aggregation.MAX) and representation(type) != "digits":
         return parts[0]
     if rule.op is Aggregation.SUM and representation(type) in COUNTED and result.kind == "int":

@@ -34,8 +34,8 @@ class _Own:
     users = 0
 
 
-def require_spark() -> None:
-    """Fail with what to install, unless PySpark and Java are there."""
+def require_pyspark() -> None:
+    """Fail with what to install, unless PySpark is there."""
     try:
         with warnings.catch_warnings():
             # PySpark imports the second one sooner or later, and it warns of a pandas that we do not use.
@@ -44,22 +44,23 @@ def require_spark() -> None:
             import pyspark.testing.utils  # noqa: F401
     except ImportError:
         raise UnsupportedError(
-            f"the Spark engine needs PySpark: pip install 'tidelog[spark]', {_INSTEAD}"
+            f"error[TL0602]: the Spark engine needs PySpark: pip install 'tidelog[spark]', {_INSTEAD}"
         ) from None
+
+
+def require_java() -> None:
+    """Fail with what to install, unless Java is there: a session that is started here needs it."""
     home = os.environ.get("JAVA_HOME")
-    if (
-        shutil.which("java", path=f"{home}/bin" if home else None) is None
-        and "SPARK_REMOTE" not in os.environ
-    ):
+    if shutil.which("java", path=f"{home}/bin" if home else None) is None:
         raise UnsupportedError(
-            "the Spark engine needs Java 17 or later: install it and put `java` on the PATH "
+            "error[TL0603]: the Spark engine needs Java 17 or later: install it and put `java` on the PATH "
             f"or set JAVA_HOME, {_INSTEAD}"
         )
 
 
 def acquire() -> SparkSession:
     """A session for an executor that was given none: the one that is there already, or our own."""
-    require_spark()
+    require_pyspark()
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
@@ -70,8 +71,13 @@ def acquire() -> SparkSession:
     if present is not None and _Own.session is None:
         return present
     if _Own.session is None:
-        _Own.directory = Path(tempfile.mkdtemp(prefix="tidelog-spark-"))
-        _Own.session = start(_Own.directory)
+        directory = Path(tempfile.mkdtemp(prefix="tidelog-spark-"))
+        try:
+            _Own.session = connect(directory) if "SPARK_REMOTE" in os.environ else start(directory)
+        except BaseException:
+            shutil.rmtree(directory, ignore_errors=True)
+            raise
+        _Own.directory = directory
     _Own.users += 1
     return _Own.session
 
@@ -83,9 +89,17 @@ def release(session: SparkSession) -> None:
     _Own.users -= 1
     if _Own.users == 0:
         session.stop()
-        _Own.session = None
         if _Own.directory is not None:
             shutil.rmtree(_Own.directory, ignore_errors=True)
+        _Own.session = _Own.directory = None
+
+
+def connect(directory: Path) -> SparkSession:
+    """A session with the Spark Connect server that SPARK_REMOTE names, which has settings of its own."""
+    from pyspark.sql import SparkSession
+
+    with _errors_into(directory / "spark.log"):
+        return SparkSession.builder.appName("tidelog").getOrCreate()
 
 
 def start(
@@ -94,8 +108,14 @@ def start(
     settings: Mapping[str, str] = MappingProxyType({}),
     java_options: str = "",
 ) -> SparkSession:
-    """A new session that is quiet and keeps its files in `directory`."""
-    require_spark()
+    """A new session that is quiet and keeps its files in `directory`.
+
+    Spark runs in one process here. `local[*]` lets it use all cores of the machine, as
+    someone who asks for Spark expects; tests ask for `local[2]`, so that they do
+    the same everywhere.
+    """
+    require_pyspark()
+    require_java()
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers have the packages that we have
@@ -129,7 +149,9 @@ def _errors_into(path: Path) -> Iterator[None]:
         yield
     except Exception as error:
         said = path.read_text(encoding="utf-8", errors="replace")[-2000:].strip()
-        raise UnsupportedError(f"Spark does not start: {error}\n{said}\n{_INSTEAD}") from error
+        raise UnsupportedError(
+            f"error[TL0604]: Spark does not start: {error}\n{said}\n{_INSTEAD}"
+        ) from error
     finally:
         os.dup2(kept, 2)
         os.close(kept)

@@ -42,24 +42,24 @@ def count_rows(frame: DataFrame) -> tuple[DataFrame, Observation]:
     return frame.observe(observation, F.count(F.lit(1)).alias("rows")), observation
 
 
-def rows_counted(observation: Observation) -> int | None:
-    """The count, once the DataFrame has been computed; None if Spark left that part of the plan out.
+def rows_counted(observation: Observation, frame: DataFrame) -> int:
+    """The number of rows that passed, once they have; `frame` is what they were rows of.
 
-    Adaptive execution leaves out what turns out not to matter, and then has no counts of it.
+    Adaptive execution leaves out of a plan what it finds to be empty, and with it the
+    counts there. Then, which is rare, the rows are counted anew.
     """
     try:
         rows = observation.get.get("rows")
     except Exception:  # how PySpark tells that there is none: a failed assertion in Java
-        return None
-    return int(rows) if rows is not None else None
+        rows = None
+    return frame.count() if rows is None else int(rows)
 
 
 def cut(frame: DataFrame) -> tuple[DataFrame, int]:
     """The DataFrame computed, without its lineage, and its number of rows: one Spark job."""
     counted, observation = count_rows(frame)
     done = counted.localCheckpoint(eager=True)
-    rows = rows_counted(observation)
-    return done, done.count() if rows is None else rows
+    return done, rows_counted(observation, done)
 
 
 class StoredRelation:

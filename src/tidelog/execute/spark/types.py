@@ -33,8 +33,6 @@ from pyspark.sql.types import (
     FloatType,
     LongType,
     StringType,
-    StructField,
-    StructType,
 )
 
 from tidelog.execute.spark.cells import arrow_cell_type, representation
@@ -69,13 +67,6 @@ def column_types(relation: Relation) -> tuple[Type, ...]:
 def column_names(types: Sequence[Type]) -> list[str]:
     """What the columns of a relation are called in DataFrames."""
     return [f"c{i}" for i in range(len(types))]
-
-
-def spark_schema(types: Sequence[Type]) -> StructType:
-    """The schema of a relation's DataFrames."""
-    return StructType(
-        [StructField(n, spark_type(t), False) for n, t in zip(column_names(types), types, strict=True)]
-    )
 
 
 def literal(value: Value, type: Type) -> Column:
