@@ -95,6 +95,12 @@ class _Body:
         self.fixed = frozenset(fixed)
         self.others = [i for i in everything if i not in self.vars and i not in self.fixing]
         self.failing = frozenset(i for i in self.others if _can_fail(self.literals[i]))
+        self.needs = {i: needs(self.literals[i]) for i in self.others}
+        # The variables that each literal can compute, each with the variables it is computed from.
+        self.definitions = {
+            i: [(var.name, frozenset(expr_vars(expr))) for var, expr in definitions(self.literals[i])]
+            for i in everything
+        }
         self.computed = self._computed()
         self.feeding = self._feeding()
         self.deferred = self._deferred()
@@ -131,23 +137,31 @@ class _Body:
         """Failing filters `x == e` with `x` in an atom: position, `x`, variables of `e`."""
         in_atoms = frozenset(name for names in self.vars.values() for name in names) - self.fixed
         return [
-            (i, var.name, frozenset(expr_vars(expr)))
+            (i, name, inputs)
             for i in self.others
             if i in self.failing and isinstance(self.literals[i], Filter)
-            for var, expr in definitions(self.literals[i])
-            if var.name in in_atoms and var.name not in computed
+            for name, inputs in self.definitions[i]
+            if name in in_atoms and name not in computed
         ]
 
     def _completes(self, computed: Mapping[str, int]) -> bool:
         """Whether no literal waits forever when atoms wait for these variables."""
-        bound, waiting = set(self.fixed), [*self.atoms, *self.others]
-        while ready := [i for i in waiting if self.inputs(i, computed) <= bound]:
-            for i in ready:
-                waiting.remove(i)
-                bound |= self.vars.get(i, frozenset())
-                bound |= {name for name, position in computed.items() if position == i}
-                if isinstance(literal := self.literals[i], Bind):
-                    bound.add(literal.var.name)
+        waiting = {i: set(self.inputs(i, computed) - self.fixed) for i in (*self.atoms, *self.others)}
+        needed_by: dict[str, list[int]] = {}
+        for i, names in waiting.items():
+            for name in names:
+                needed_by.setdefault(name, []).append(i)
+        ready = [i for i, names in waiting.items() if not names]
+        for i in ready:
+            del waiting[i]
+            bound = {name for name, _ in self.definitions[i] if computed.get(name) == i}
+            if isinstance(literal := self.literals[i], Bind):
+                bound.add(literal.var.name)
+            for name in bound | self.vars.get(i, frozenset()):
+                for j in needed_by.pop(name, ()):
+                    waiting[j].discard(name)
+                    if not waiting[j]:
+                        ready.append(j)  # also looked at by this loop
         return not waiting
 
     def inputs(self, position: int, computed: Mapping[str, int] | None = None) -> frozenset[str]:
@@ -155,11 +169,10 @@ class _Body:
         known = self.computed if computed is None else computed
         if position in self.vars:
             return self.vars[position] & known.keys()
-        literal = self.literals[position]
-        for var, expr in definitions(literal):
-            if known.get(var.name) == position:
-                return frozenset(expr_vars(expr))
-        return needs(literal)
+        for name, inputs in self.definitions[position]:
+            if known.get(name) == position:
+                return inputs
+        return self.needs[position]
 
     def _reached(self, names: Set[str], without: Set[str]) -> set[str]:
         """The variables connected with `names` by atoms, not counting those in `without`."""
@@ -215,16 +228,16 @@ def _greedy(
         waiting.remove(position)
         order.append(position)
         bound.update(body.vars.get(position, ()))
-        for var, expr in definitions(body.literals[position]):
-            if bound.issuperset(expr_vars(expr)):
-                bound.add(var.name)
+        for name, inputs in body.definitions[position]:
+            if inputs <= bound:
+                bound.add(name)
 
     def ready(position: int) -> bool:
         return body.inputs(position) <= bound
 
     def computes(position: int) -> bool:
         """Whether a literal has what it needs to compute a variable that nothing has bound."""
-        return any(bound.issuperset(expr_vars(expr)) for _, expr in definitions(body.literals[position]))
+        return any(inputs <= bound for _, inputs in body.definitions[position])
 
     def take_atom(position: int) -> None:
         nonlocal rows, cost
