@@ -313,3 +313,12 @@ def test_the_fast_path_takes_only_what_the_exact_one_takes(data: st.DataObject) 
     if fast is not None:
         exact = text._read_exact(Path("r.facts"), "r", body, columns, format, 0)
         assert repr(fast.to_pydict()) == repr(exact.to_pydict())
+
+
+@pytest.mark.parametrize("type", ["bigint", "?"])
+def test_an_integer_longer_than_a_bigint(tmp_path: Path, type: str) -> None:
+    (tmp_path / "r.facts").write_text("1\n" + "9" * 5000 + "\n" + "9" * 3913 + "\n")
+    assert error(tmp_path, type) == (
+        "error[TL0501]: cannot read the facts of r: 1 malformed row\n"
+        f"  --> r.facts:2: column 1 (x0): '{'9' * 56}... is outside bigint (13,000 bits)"
+    )

@@ -14,6 +14,9 @@ from tidelog.program.model import Column, Relation
 from tidelog.program.types import UNKNOWN, parse_type
 from tidelog.syntax.errors import DataError
 
+TOO_LONG = "an integer of 20,001 bits is outside bigint (13,000 bits)"
+SO_LONG = "an integer of 19,999 bits is outside bigint (13,000 bits)"
+
 
 def columns(types: str) -> tuple[Column, ...]:
     found = [UNKNOWN if t == "?" else parse_type(t) for t in types.split()]
@@ -129,6 +132,9 @@ def test_wrong_rows_are_all_named() -> None:
         ("s64", pa.table({"a": [True]}), "row 1: column 1 (x0): True is not an s64"),
         ("u8", pa.table({"a": [1, -1]}), "row 2: column 1 (x0): -1 is outside u8 (0 to 255)"),
         ("bit<12>", pa.table({"a": [4096]}), "row 1: column 1 (x0): 4096 is outside bit<12> (0 to 4095)"),
+        ("bigint", [(1 << 20_000,)], f"row 1: column 1 (x0): {TOO_LONG}"),
+        ("?", [(7,), (1 << 20_000,)], f"row 2: column 1 (x0): {TOO_LONG}"),
+        ("bigint", pa.table({"a": ["5", "1" + "0" * 6020]}), f"row 2: column 1 (x0): {SO_LONG}"),
         ("?", [(1,), ("a",)], "row 2: column 1 (x0): 'a' is not an s64"),
         ("?", [(None,)], "row 1: column 1 (x0): None is not a bool, a number or a string"),
     ],

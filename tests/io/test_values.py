@@ -20,6 +20,7 @@ from tidelog.program.types import (
 )
 
 LONG = 10**5000 + 7
+LARGEST = 2**13_000 - 1
 
 
 @pytest.mark.parametrize(
@@ -73,6 +74,9 @@ def test_text(text: str, type: Type, cell: object) -> None:
         ("1e400", DOUBLE, "is too large for a double"),
         ("1e39", FLOAT, "is too large for a float"),
         ("1e5", BIGINT, "is not a bigint"),
+        (int_text(LARGEST + 1), BIGINT, "is outside bigint (13,000 bits)"),
+        ("-1" + "0" * 5000, BIGINT, "is outside bigint (13,000 bits)"),
+        ("0x" + "f" * 4000, BIGINT, "is outside bigint (13,000 bits)"),
         ("a\udcff", STRING, "is not valid UTF-8 text"),
     ],
 )
@@ -92,6 +96,7 @@ def test_wrong_text(text: str, type: Type, reason: str) -> None:
         (0.1, FLOAT, 0.10000000149011612),
         (math.inf, FLOAT, math.inf),
         (-(10**30), BIGINT, "-" + "1" + "0" * 30),
+        (LARGEST, BIGINT, str(LARGEST)),
         ("x", STRING, "x"),
     ],
 )
@@ -114,6 +119,8 @@ def test_python_value(value: object, type: Type, cell: object) -> None:
         (10**400, DOUBLE, "is too large for a double"),
         (1e300, FLOAT, "is too large for a float"),
         ("5", BIGINT, "is not a bigint"),
+        (-LARGEST - 1, BIGINT, "is outside bigint (13,000 bits)"),
+        pytest.param(LONG, BIGINT, "is outside bigint (13,000 bits)", id="long"),
         (None, UNKNOWN, "is not a bool, a number or a string"),
     ],
 )
@@ -127,7 +134,7 @@ def test_integers_longer_than_python_prints() -> None:
     text = int_text(LONG)
     assert (len(text), text[:2], text[-2:]) == (5001, "10", "07")
     assert text_int(text) == LONG
-    assert parse_text(text, BIGINT) == text
+    assert parse_text(str(-LARGEST), BIGINT) == str(-LARGEST)
 
 
 def test_numpy_scalars_are_values() -> None:

@@ -142,3 +142,11 @@ def test_facts_keep_their_order_and_their_checks() -> None:
 def test_types_of_facts_are_settled_by_rules() -> None:
     program = checked("e(1). e(2). e(3). p(x) :- e(x), x < 2.5.")
     assert [repr(fact.row) for fact in program.facts] == ["(1.0,)", "(2.0,)", "(3.0,)"]
+
+
+def test_integers_longer_than_a_bigint() -> None:
+    long = "9" * 5000
+    assert problems(f"relation A(x: bigint)\nA({long}).") == ["TL0006 2:3 number of more than 1000 digits"]
+    assert problems("relation A(x: bigint)\nA(1 << 13000).") == [
+        "TL0208 2:3 this has no value: integer overflow"
+    ]

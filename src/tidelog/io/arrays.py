@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -9,11 +10,13 @@ import pyarrow.compute as pc
 
 from tidelog.io.values import parse_text
 from tidelog.program.arrow import arrow_schema, is_text
+from tidelog.program.functions import BIGINT_BITS
 from tidelog.program.model import Column, Relation, Value
 from tidelog.program.types import BIGINT, BOOL, DOUBLE, S64, STRING, UNKNOWN, Type
 
 _INTEGER = r"^[+-]?[0-9]+$"
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+_BIGINT_DIGITS = int(BIGINT_BITS * math.log10(2))
 _CANONICAL = r"^(0|-?[1-9][0-9]*)$"
 
 
@@ -42,10 +45,9 @@ def column_fits(array: pa.ChunkedArray, type: Type, *, hexadecimal: bool = False
     if is_text(type):
         if not pc.all(pc.match_substring_regex(array, _CANONICAL)).as_py():
             return False
-        if type.kind == "bigint":
-            return True
-        # 38 digits always fit into 127 bits and a sign; the rest is for the exact path.
-        return type.signed and type.bits == 128 and pc.max(pc.binary_length(array)).as_py() <= 38
+        # So many digits always fit, as 38 do into 127 bits and a sign; the rest is for the exact path.
+        digits = _BIGINT_DIGITS if type.kind == "bigint" else 38 if type.signed and type.bits == 128 else 0
+        return bool(pc.max(pc.binary_length(array)).as_py() <= digits)
     if type.kind == "int":
         low, high = type.bounds()
         extremes = pc.min_max(array).as_py()
@@ -55,6 +57,14 @@ def column_fits(array: pa.ChunkedArray, type: Type, *, hexadecimal: bool = False
     if type.kind == "float":  # a finite number too large for the type is read as infinite
         return not pc.any(pc.is_inf(array)).as_py()
     return True
+
+
+class TooLong(Exception):
+    """A column of integers, some longer than a bigint may be."""
+
+    def __init__(self, column: Column) -> None:
+        self.column = column
+        super().__init__(f"column {column.name} holds integers of more than {BIGINT_BITS:,} bits")
 
 
 def settle(table: pa.Table, columns: Sequence[Column]) -> tuple[pa.Table, tuple[Type, ...]]:
@@ -68,7 +78,10 @@ def settle(table: pa.Table, columns: Sequence[Column]) -> tuple[pa.Table, tuple[
         if column.type != UNKNOWN:
             types.append(column.type)
             continue
-        type, array = _infer(table.column(index))
+        try:
+            type, array = _infer(table.column(index))
+        except ValueError as error:
+            raise TooLong(column) from error
         table = table.set_column(index, pa.field(column.name, array.type, nullable=False), array)
         types.append(type)
     settled = [Column(c.name, t) for c, t in zip(columns, types, strict=True)]

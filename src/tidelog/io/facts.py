@@ -9,13 +9,14 @@ options of Soufflé's `.input` say otherwise: `filename`, `delimiter`, `headers`
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidelog.io.errors import Problems, data_error
 from tidelog.io.options import Options, read_options
 from tidelog.program.model import Column, Relation
+from tidelog.program.types import BIGINT
 from tidelog.syntax.errors import DataError, TidelogError
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def read_facts(relation: Relation, path: Path) -> Facts:
 
 
 def _read_text(relation: Relation, path: Path, options: Options) -> Facts:
-    from tidelog.io.arrays import settle
+    from tidelog.io.arrays import TooLong, settle
     from tidelog.io.text import Format, read_text
 
     comma = path.suffix == ".csv" and options.filename is None
@@ -86,7 +87,12 @@ def _read_text(relation: Relation, path: Path, options: Options) -> Facts:
     table = read_text(path, relation.name, relation.columns, format)
     if not relation.columns:
         return Facts(relation.name, (), table, path)
-    table, types = settle(table, relation.columns)
+    try:
+        table, types = settle(table, relation.columns)
+    except TooLong as error:  # read again as what it would be, which names the wrong rows
+        columns = tuple(replace(c, type=BIGINT) if c == error.column else c for c in relation.columns)
+        read_text(path, relation.name, columns, format)
+        raise
     columns = tuple(Column(c.name, t) for c, t in zip(relation.columns, types, strict=True))
     return Facts(relation.name, columns, table, path)
 

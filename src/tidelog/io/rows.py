@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidelog.io.errors import Problems, data_error, wrong_arity, wrong_value
-from tidelog.io.values import accept, parse_text, shown, text_int
+from tidelog.io.values import accept, read_integer, shown
 from tidelog.program.arrow import arrow_type, is_text
 from tidelog.program.model import Column, Value
-from tidelog.program.types import BIGINT, BOOL, DOUBLE, FLOAT, STRING, UNKNOWN, Type, signed, unsigned
+from tidelog.program.types import BOOL, DOUBLE, FLOAT, STRING, UNKNOWN, Type, signed, unsigned
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -264,10 +264,8 @@ def _castable(source: pa.DataType, type: Type) -> bool:
 
 def _integer_of(value: object) -> object:
     """The integer a text stands for; anything else as it is."""
-    try:
-        return text_int(str(parse_text(value, BIGINT))) if isinstance(value, str) else value
-    except ValueError:
-        return value
+    number = read_integer(value.strip(" \t")) if isinstance(value, str) else None
+    return value if number is None else number
 
 
 def _is_string(source: pa.DataType) -> bool:

@@ -12,10 +12,11 @@ import struct
 from decimal import Decimal
 
 from tidelog.program.arrow import is_text
+from tidelog.program.functions import BIGINT_BITS
 from tidelog.program.model import Value
 from tidelog.program.types import Type
 
-_DECIMAL = re.compile(r"([+-]?)([0-9]+)\Z")
+_DECIMAL = re.compile(r"[+-]?[0-9]+\Z")
 _HEX = re.compile(r"0[xX]([0-9a-fA-F]+)\Z")
 _FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\Z")
 # What Arrow's reader takes, C's `nan(payload)` included.
@@ -31,6 +32,8 @@ def a(type: Type) -> str:
 
 def shown(value: object) -> str:
     """A value for a message, cut when long."""
+    if isinstance(value, int) and value.bit_length() > BIGINT_BITS:
+        return f"an integer of {value.bit_length():,} bits"  # whose text Python may refuse to make
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
@@ -51,6 +54,13 @@ def text_int(text: str) -> int:
         return int(Decimal(text))
 
 
+def read_integer(word: str) -> int | None:
+    """The integer that a word is, of any length; None if it is none."""
+    if m := _HEX.match(word):
+        return int(m[1], 16)
+    return text_int(word) if _DECIMAL.match(word) else None
+
+
 def parse_text(text: str, type: Type) -> Value:
     """The cell of a field of a text file."""
     if type.kind in ("string", "unknown"):
@@ -65,10 +75,8 @@ def parse_text(text: str, type: Type) -> Value:
             return _rounded(float(word), type)
         if m := _INFINITE.match(word):
             return float(m[1] + m[2])
-    elif m := _HEX.match(word):
-        return _integer_cell(int(m[1], 16), type)
-    elif m := _DECIMAL.match(word):
-        return _integer_cell(text_int(m[1] + m[2]), type)
+    elif (number := read_integer(word)) is not None:
+        return _integer_cell(number, type)
     raise ValueError(f"is not {a(type)}")
 
 
@@ -101,6 +109,8 @@ def _integer_cell(value: int, type: Type) -> Value:
         low, high = type.bounds()
         if not low <= value <= high:
             raise ValueError(f"is outside {type} ({low} to {high})")
+    elif value.bit_length() > BIGINT_BITS:
+        raise ValueError(f"is outside {type} ({BIGINT_BITS:,} bits)")
     return int_text(value) if is_text(type) else value
 
 

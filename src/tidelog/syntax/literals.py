@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 
-# More digits than any type holds; also far below where Python's own conversions become slow or refuse.
+# More digits than anybody writes (a longer bigint is computed, or comes as a fact); also far below
+# where Python's own conversions become slow or refuse.
 MAX_NUMBER_LENGTH = 1_000
 
 
