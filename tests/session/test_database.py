@@ -9,7 +9,18 @@ import pyarrow as pa
 import pytest
 
 import tidelog
-from tidelog import Database, DataError, EvaluationError, ProgramError, TidelogError, UnknownRelationError
+from tidelog import (
+    Answer,
+    Database,
+    DataError,
+    EvaluationError,
+    ProgramError,
+    ResourceError,
+    TidelogError,
+    UnknownRelationError,
+)
+from tidelog.program.model import Column, Relation
+from tidelog.program.types import S64
 
 TYPED = """
 input relation Edge(from: s64, to: s64)
@@ -411,3 +422,81 @@ def test_the_package_has_what_it_says() -> None:
     assert all(getattr(tidelog, name) is not None for name in tidelog.__all__)
     with pytest.raises(AttributeError):
         tidelog.nothing  # noqa: B018
+
+
+# --- answers while the engine changes ------------------------------------------------
+
+
+class Engine:
+    """An engine that is gone once it is closed."""
+
+    def __init__(self) -> None:
+        self.closed = False
+
+    def table(self) -> pa.Table:
+        assert not self.closed
+        return pa.table({"x": [1]})
+
+
+def test_an_answer_frozen_while_a_reader_waits() -> None:
+    """The reader has seen no tuples and waits for the lock; whoever holds it fixes the answer and closes."""
+    engine, arrived = Engine(), threading.Event()
+    taken = threading.RLock()
+
+    class Announced:
+        """The lock, with a word when the reader comes for it."""
+
+        def __enter__(self) -> None:
+            if threading.current_thread() is not threading.main_thread():
+                arrived.set()
+            taken.acquire()
+
+        def __exit__(self, *_: object) -> None:
+            taken.release()
+
+    answer = Answer(Relation("p", (Column("x", S64),)), 1, engine.table, Announced())
+    found: list[object] = []
+    reader = threading.Thread(target=lambda: found.extend(answer))
+    with taken:
+        reader.start()
+        arrived.wait()
+        answer.freeze()
+        engine.closed = True
+    reader.join()
+    assert found == [(1,)]
+
+
+# --- not enough memory ---------------------------------------------------------------
+
+
+def test_out_of_memory_leaves_the_database_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    db = database(TYPED)
+    with db.transaction() as tx:
+        tx.insert("Edge", [(1, 2)])
+
+    def full(*_: object) -> None:
+        raise MemoryError("no memory for more rows of Path")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tidelog.session.database.evaluate", full)
+        with pytest.raises(ResourceError) as caught, db.transaction() as tx:
+            tx.insert("Edge", [(2, 3)])
+    assert str(caught.value) == ("error[TL0601]: out of memory\n  = note: no memory for more rows of Path")
+    assert list(db["Path"]) == [(1, 2)]
+
+
+# --- names that nobody wrote ---------------------------------------------------------
+
+
+def test_the_report_names_what_users_know() -> None:
+    db = database(
+        "s(x, n, m) :- p(x), n = sum y : { q(x, y), y > 1 }, m = max y : { q(x, y) }.\np(1). q(1, 2)."
+    )
+    lines = [(line.stratum, line.relations) for line in db.report.strata]
+    assert lines == [
+        (1, ("s (sum, values)",)),
+        (2, ("s (sum)",)),
+        (3, ("s (sum, zeros too)",)),
+        (4, ("s (max)",)),
+        (5, ("s",)),
+    ]
