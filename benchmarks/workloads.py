@@ -1,7 +1,7 @@
 """The workloads: a program, where its facts are, and how many answers it has.
 
 Rules stand in the order in which they are published; nothing here tells the engine
-in which order to join. Generated data is made by the shared `generate.py` into
+in which order to join. Generated data is made by `../shared/data/generate.py` into
 `build/bench-data`; real data is read where it lies, beside the checkout.
 """
 

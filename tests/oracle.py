@@ -1,8 +1,9 @@
 """The naive oracle: what a checked program means, computed in the most obvious way.
 
-It reads the dataclasses of `tidelog.program.model` and uses no other code of the
-package: its own expressions, its own strata, its own loop. Relations are sets of
-tuples; every rule is applied to everything until nothing is new.
+It reads checked programs, that is lowered ones (the dataclasses of `tidelog.program.model`):
+whether lowering is right is not its question. It uses no other code of the package: its own
+expressions, its own strata, its own loop. Relations are sets of tuples; every rule is
+applied to everything until nothing is new.
 """
 
 from __future__ import annotations
