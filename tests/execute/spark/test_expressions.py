@@ -44,6 +44,13 @@ def numbers(type: Type) -> list[Expr]:
         Apply("add", (Const(1 if type.is_integral else -0.0, type), zero), type),
         Apply("div", (zero, zero), type),
     ]
+    if type.kind == "float":
+        negative = Const(-0.0, type)
+        found += [
+            Apply("if", (Apply("lt", (a, b), BOOL), negative, zero), type),
+            Apply("mul", (a, zero), type),
+            Apply("mul", (a, negative), type),
+        ]
     return found
 
 

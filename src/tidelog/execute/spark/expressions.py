@@ -57,7 +57,8 @@ def _native(expr: Expr, columns: Mapping[str, Column]) -> Column | None:
     if isinstance(expr, Var):
         return columns[expr.name]
     if isinstance(expr, Const):
-        return literal(expr.value, expr.type)
+        # Spark's optimiser takes -0.0 and 0.0 as one, and so what is computed from them.
+        return None if repr(expr.value) == "-0.0" else literal(expr.value, expr.type)
     build = _NATIVE.get(expr.function)
     if build is None:
         return None

@@ -16,7 +16,7 @@ from pyspark.sql.types import DecimalType
 from tidelog.execute.spark.cells import representation
 from tidelog.execute.spark.failures import Guard, Guards
 from tidelog.execute.spark.sums import aggregate_lists, mean_of_sums
-from tidelog.execute.spark.types import key, literal, spark_type
+from tidelog.execute.spark.types import key, spark_type
 from tidelog.execute.spark.workers import in_workers
 from tidelog.program.model import AggregateRule, Aggregation, Relation, Value, Var
 from tidelog.program.types import Type
@@ -77,7 +77,8 @@ def _finish(rule: AggregateRule, type: Type | None, result: Type, parts: list[Co
         return parts[0]
     if rule.op in (Aggregation.MIN, Aggregation.MAX) and type.kind == "float":
         extreme, negative = parts
-        zero = F.when(negative, literal(-0.0, type)).otherwise(literal(0.0, type))
+        # Not literals: Spark's optimiser takes 0.0 and -0.0 as one, and the condition as superfluous.
+        zero = F.when(negative, -F.abs(extreme)).otherwise(F.abs(extreme))
         return F.when(extreme == F.lit(0), zero).otherwise(extreme)
     if rule.op in (Aggregation.MIN, Aggregation.MAX) and representation(type) != "digits":
         return parts[0]
