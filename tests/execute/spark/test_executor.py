@@ -52,19 +52,51 @@ def test_old_delta_and_all(spark: SparkSession) -> None:
     assert report.rounds == 4
 
 
-def test_adaptive_execution(spark: SparkSession) -> None:
-    """It may leave a part of a plan out, and with it the count of instances; never a wrong one."""
-    store = Store(spark, PATH)
+DEFAULTS = {
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+    "spark.sql.codegen.wholeStage": "true",
+}
+
+
+@pytest.fixture
+def plain(spark: SparkSession) -> SparkSession:
+    """A session in the same Spark that plans and compiles as Spark does when nobody says otherwise."""
+    session = spark.newSession()
+    for name, value in DEFAULTS.items():
+        session.conf.set(name, value)
+    return session
+
+
+def test_adaptive_execution(plain: SparkSession) -> None:
+    """It leaves empty parts of plans out; their instances are counted all the same."""
+    store = Store(plain, PATH)
     store.insert("path", [(i, i + 1) for i in range(4)])
     forms = delta_forms(rule("path x z", holds("path x y"), holds("path y z"), id=3), {"path"})
-    spark.conf.set("spark.sql.adaptive.enabled", "true")
-    try:
-        report = store.executor.run(Fixpoint(("path",), forms))
-    finally:
-        spark.conf.set("spark.sql.adaptive.enabled", "false")
+    report = store.executor.run(Fixpoint(("path",), forms))
     assert store.rows("path") == {(i, j) for i in range(5) for j in range(i + 1, 5)}
     assert report.new == 6
-    assert report.instances in ({}, {3: math.comb(5, 3)})
+    assert report.instances == {3: math.comb(5, 3)}
+
+
+def test_sparks_default_settings(plain: SparkSession) -> None:
+    """A closure, who is not in it, and how far each one gets."""
+    apart, reach = relation("apart", S64, S64), relation("reach", S64, S64)
+    store = Store(plain, EDGE, PATH, apart, reach)
+    store.insert("edge", [(1, 2), (2, 3), (3, 1), (4, 1)])
+    base = rule("path x y", holds("edge x y"), id=1)
+    step = rule("path x z", holds("path x y"), holds("edge y z"), id=2)
+    other = rule("apart x y", holds("edge x _"), holds("edge y _"), fails("path x y"), id=3)
+    reports = [
+        store.executor.run(Derive((whole_form(base),))),
+        store.executor.run(Fixpoint(("path",), delta_forms(step, {"path"}))),
+        store.executor.run(Derive((whole_form(other),))),
+        store.executor.run(Group(AggregateRule(4, "reach", "path", (0,), Aggregation.COUNT, None))),
+    ]
+    assert store.rows("path") == {(x, y) for x in (1, 2, 3, 4) for y in (1, 2, 3)}
+    assert store.rows("apart") == {(1, 4), (2, 4), (3, 4), (4, 4)}
+    assert store.rows("reach") == {(1, 3), (2, 3), (3, 3), (4, 3)}
+    assert [report.instances for report in reports] == [{1: 4}, {2: 12}, {3: 4}, {}]
 
 
 def test_fixpoint_over_nothing(spark: SparkSession) -> None:
@@ -150,7 +182,7 @@ def aggregate(
     )
     report = store.executor.run(Group(aggregated))
     found = dict(store.rows("head"))
-    assert report.new == len(found)
+    assert (report.rounds, report.new, report.instances) == (1, len(found), {})
     return found
 
 
@@ -186,6 +218,25 @@ def test_aggregates(
     expected: dict[Value, Value],
 ) -> None:
     assert aggregate(spark, op, type, result, rows) == expected
+
+
+ZEROS: list[tuple[Value, ...]] = [("z", 0.0), ("z", -0.0), ("n", -0.0), ("p", 0.0), ("p", -1.5), ("q", 1.5)]
+ENDS: list[tuple[Value, ...]] = [("i", math.nan), ("i", math.inf), ("i", -math.inf), ("o", math.nan)]
+SMALLEST = {"z": "-0.0", "n": "-0.0", "p": "-1.5", "q": "1.5", "i": "-inf", "o": "nan"}
+LARGEST = {"z": "0.0", "n": "-0.0", "p": "0.0", "q": "1.5", "i": "nan", "o": "nan"}
+
+
+@pytest.mark.parametrize("type", [DOUBLE, FLOAT], ids=str)
+@pytest.mark.parametrize(
+    ("op", "expected"), [(Aggregation.MIN, SMALLEST), (Aggregation.MAX, LARGEST)], ids=["min", "max"]
+)
+def test_the_order_of_floats(
+    spark: SparkSession, op: Aggregation, expected: dict[str, str], type: Type
+) -> None:
+    """-inf < ... < -0.0 < 0.0 < ... < inf < NaN, whatever the order of the rows."""
+    for rows in (ZEROS + ENDS, (ZEROS + ENDS)[::-1]):
+        found = aggregate(spark, op, type, type, rows)
+        assert {name: repr(value) for name, value in found.items()} == expected
 
 
 def test_aggregate_of_nothing(spark: SparkSession) -> None:
