@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tidelog.execute.spark.executor import SparkExecutor
+from tidelog.execute.spark.session import start
 from tidelog.syntax.errors import UnsupportedError
 
 pytest.importorskip("pyspark")
@@ -63,15 +64,58 @@ def test_a_session_of_our_own_leaves_nothing(tmp_path: Path, spark: SparkSession
     assert list(temporary.iterdir()) == []
 
 
+FAILING = """
+from tidelog.execute.spark.executor import SparkExecutor
+from tidelog.syntax.errors import UnsupportedError
+
+try:
+    SparkExecutor()
+except UnsupportedError as error:
+    print(error)
+"""
+
+
+def test_a_start_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    """In a process of its own, with a Java that ends at once."""
+    java, temporary = tmp_path / "java" / "bin" / "java", tmp_path / "tmp"
+    java.parent.mkdir(parents=True)
+    temporary.mkdir()
+    java.write_text("#!/bin/sh\necho no Java today >&2\nexit 1\n", encoding="utf-8")
+    java.chmod(0o755)
+    environment = {name: value for name, value in os.environ.items() if name != "SPARK_LOCAL_DIRS"}
+    environment |= {"TMPDIR": str(temporary), "JAVA_HOME": str(java.parents[1])}
+    done = subprocess.run(
+        [sys.executable, "-c", FAILING], env=environment, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    first, *told, last = done.stdout.splitlines()
+    assert first.startswith("error[TL0604]: Spark does not start: ")
+    assert "no Java today" in told
+    assert last == "or use the engine in this process: --engine local"
+    assert list(temporary.iterdir()) == []
+
+
 def test_no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     with pytest.raises(UnsupportedError) as caught:
-        SparkExecutor()
+        start(tmp_path)
     assert str(caught.value) == (
-        "the Spark engine needs Java 17 or later: install it and put `java` on the PATH "
+        "error[TL0603]: the Spark engine needs Java 17 or later: install it and put `java` on the PATH "
         "or set JAVA_HOME, or use the engine in this process: --engine local"
     )
+
+
+def test_a_session_that_is_there_needs_no_java(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It may be on another machine."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    for given in (spark, None):
+        executor = SparkExecutor(given)
+        assert executor._spark is spark
+        executor.close()
 
 
 def test_no_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,6 +123,6 @@ def test_no_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UnsupportedError) as caught:
         SparkExecutor()
     assert str(caught.value) == (
-        "the Spark engine needs PySpark: pip install 'tidelog[spark]', "
+        "error[TL0602]: the Spark engine needs PySpark: pip install 'tidelog[spark]', "
         "or use the engine in this process: --engine local"
     )

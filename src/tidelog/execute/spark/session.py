@@ -98,6 +98,7 @@ def connect(directory: Path) -> SparkSession:
     """A session with the Spark Connect server that SPARK_REMOTE names, which has settings of its own."""
     from pyspark.sql import SparkSession
 
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # SPARK_REMOTE=local starts a server here
     with _errors_into(directory / "spark.log"):
         return SparkSession.builder.appName("tidelog").getOrCreate()
 
@@ -149,9 +150,7 @@ def _errors_into(path: Path) -> Iterator[None]:
         yield
     except Exception as error:
         said = path.read_text(encoding="utf-8", errors="replace")[-2000:].strip()
-        raise UnsupportedError(
-            f"error[TL0604]: Spark does not start: {error}\n{said}\n{_INSTEAD}"
-        ) from error
+        raise UnsupportedError(f"error[TL0604]: Spark does not start: {error}\n{said}\n{_INSTEAD}") from error
     finally:
         os.dup2(kept, 2)
         os.close(kept)
