@@ -5,5 +5,6 @@ From the outside in: `executor` (the seam), `fixpoint` (tasks, rounds, threads),
 (what the interpreter does not do), `relation`, `codes`, `statistics` (what is stored).
 
 Kernels, over `memory` laid out as `layout` says: `tupleset` (the set of rows), `index`,
-`join` (the rule interpreter), `rounds` (fixpoints), `probes` (many look-ups at once).
+`join` and `insert` (the rule interpreter, and what it derives), `rounds` (fixpoints), `probes`
+(many look-ups at once).
 """

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tidelog.execute.local import columns, join, rounds
+from tidelog.execute.local import columns, insert, join, rounds
 from tidelog.execute.local import layout as at
 from tidelog.execute.local.assemble import MAX_REGISTERS, MAX_STEPS, assemble
 from tidelog.execute.local.codes import Codes
@@ -204,15 +204,15 @@ class Run:
             left[me] = (left_low, left_high)
             return int(state)
 
-        states = [join.PAUSED]
-        while any(state != join.COMPLETE for state in states):
+        states = [insert.PAUSED]
+        while any(state != insert.COMPLETE for state in states):
             if not alone:
                 head.lift_limit()
             states = self._everyone(threads, work)
             head.restore_limit()
-            if join.NO_MEMORY in states or (join.MUST_GROW in states and not head.grow()):
+            if insert.NO_MEMORY in states or (insert.MUST_GROW in states and not head.grow()):
                 self._no_memory()
-            if join.PAUSED in states:
+            if insert.PAUSED in states:
                 watch(self._progress())
         self.run[at.RUN_ALONE] = 1
 

@@ -17,9 +17,15 @@ last match goes to the head and nothing is left to check, a tight loop does only
 from __future__ import annotations
 
 from tidelog.execute.local.index import before, bucket, find_many, find_one, find_two
+from tidelog.execute.local.insert import (
+    COMPLETE,
+    MUST_GROW,
+    insert,
+    tight_one_word,
+    tight_two_words,
+)
 from tidelog.execute.local.layout import (
     ARITY,
-    BLOCK_BITS,
     CHECK_CELLS,
     CHECK_COUNT,
     CHECK_KIND,
@@ -43,21 +49,16 @@ from tidelog.execute.local.layout import (
     INDEX,
     KEY_COUNT,
     KIND,
-    LAST_SHIFT,
     LESS,
     LOAD_COUNT,
     LOADS,
     MASK,
     MEMBER,
-    MOVE_COUNT,
     MOVES,
     NOT_EXISTS,
     NOT_MEMBER,
     OLD,
     ONE_WORD,
-    OUT_CAPACITY,
-    OUT_COUNT,
-    OUT_ROWS,
     OUT_WORDS,
     OUTPUTS,
     ROWS,
@@ -66,7 +67,6 @@ from tidelog.execute.local.layout import (
     SAME,
     SCAN,
     SLOT_WORDS,
-    SLOTS,
     SOURCE,
     STEP_COUNT,
     STEP_KEYS,
@@ -82,32 +82,20 @@ from tidelog.execute.local.layout import (
     WORDS,
 )
 from tidelog.execute.local.memory import (
-    inlined,
     kernel,
     load32,
     load64,
     load_shared,
-    reallocate,
     set_word,
     store32,
     store64,
     word,
 )
 from tidelog.execute.local.tupleset import (
-    ADDED,
-    FULL,
     LOW,
     MAX_LOAD_TENTHS,
-    PRESENT,
-    add_many,
-    add_one,
-    add_two,
     contains_many,
-    grow,
 )
-
-# What a pass over driver rows ended with.
-COMPLETE, MUST_GROW, NO_MEMORY, PAUSED = 0, 1, 2, 3
 
 # Scratch memory: a key, then the row being made.
 KEY_BYTES = 1024
@@ -228,156 +216,6 @@ def open_step(code: int, step: int, regs: int, scratch: int, stack: int, level: 
     set_word(stack, 3 * level, entries)
     set_word(stack, 3 * level + 1, count)
     set_word(stack, 3 * level + 2, stride)
-
-
-@kernel
-def keep(out: int, row: int, words: int) -> bool:
-    """Append a new row to a worker's output. False: no memory."""
-    count = word(out, OUT_COUNT)
-    if count == word(out, OUT_CAPACITY):
-        capacity = max(64, count * 2)
-        rows = reallocate(word(out, OUT_ROWS), 8 * words * capacity)
-        if rows == 0:
-            return False
-        set_word(out, OUT_ROWS, rows)
-        set_word(out, OUT_CAPACITY, capacity)
-    target = word(out, OUT_ROWS) + 8 * words * count
-    for w in range(words):
-        set_word(target, w, word(row, w))
-    set_word(out, OUT_COUNT, count + 1)
-    return True
-
-
-@kernel
-def insert(head: int, out: int, row: int, words: int, alone: bool) -> int:
-    """Insert a head's row if it is new. A lone worker grows the table itself."""
-    result = add_many(head, row)
-    while result == FULL:
-        if not alone:
-            return MUST_GROW
-        if not grow(head):
-            return NO_MEMORY
-        result = add_many(head, row)
-    if result == ADDED and not keep(out, row, words):
-        return NO_MEMORY
-    return COMPLETE
-
-
-@inlined
-def tight_loop(
-    head: int,
-    out: int,
-    row: int,
-    place: int,
-    count: int,
-    stride: int,
-    shift: int,
-    bits: int,
-    last: int,
-    done: int,
-) -> int:
-    """Insert heads of one packed from match number `done` on; the number of the match it stopped at.
-
-    `bits` and `last` are constants where it is called, so that the compiler can fold them.
-    """
-    rest = load64(row) & ~(LOW << shift)
-    slots = word(head, SLOTS)
-    mask = word(head, MASK)
-    place += stride * done
-    for number in range(done, count):
-        packed = rest | (load32(place) << shift)
-        place += stride
-        result = add_one(head, slots, mask, bits, last, packed)
-        if result != PRESENT:
-            store64(row, packed)
-            if result == FULL:
-                return number
-            if not keep(out, row, 1):
-                return -1
-    return count
-
-
-@kernel
-def tight_one_word(
-    head: int, out: int, row: int, place: int, count: int, stride: int, shift: int, alone: bool
-) -> int:
-    """Insert `count` heads of one word; each match gives the cell at `shift`."""
-    done = 0
-    while True:
-        bits = word(head, BLOCK_BITS)
-        last = word(head, LAST_SHIFT)
-        if bits == 0:
-            done = tight_loop(head, out, row, place, count, stride, shift, 0, last, done)
-        elif last == 0:
-            done = tight_loop(head, out, row, place, count, stride, shift, 6, 0, done)
-        elif shift == 0:
-            done = tight_loop(head, out, row, place, count, stride, 0, 6, 32, done)
-        else:
-            done = tight_loop(head, out, row, place, count, stride, 32, 6, 32, done)
-        if done == count:
-            return COMPLETE
-        if done < 0:
-            return NO_MEMORY
-        if not alone:
-            return MUST_GROW
-        if not grow(head):
-            return NO_MEMORY
-
-
-@kernel
-def tight_two_words(
-    code: int,
-    step: int,
-    head: int,
-    out: int,
-    row: int,
-    place: int,
-    count: int,
-    stride: int,
-    alone: bool,
-) -> int:
-    """Insert `count` heads of two words; each match gives the cells that the step moves."""
-    moves = word(code, step + MOVES)
-    end = moves + 3 * word(code, step + MOVE_COUNT)
-    rest = load64(row)
-    more = load64(row + 8)
-    for at in range(moves, end, 3):
-        if word(code, at + 1) == 0:
-            rest &= ~(LOW << word(code, at + 2))
-        else:
-            more &= ~(LOW << word(code, at + 2))
-    slots = word(head, SLOTS)
-    mask = word(head, MASK)
-    bits = word(head, BLOCK_BITS)
-    shift = word(head, LAST_SHIFT)
-    for _ in range(count):
-        first = rest
-        last = more
-        for at in range(moves, end, 3):
-            cell = load32(place + word(code, at)) << word(code, at + 2)
-            if word(code, at + 1) == 0:
-                first |= cell
-            else:
-                last |= cell
-        place += stride
-        result = add_two(head, slots, mask, bits, shift, first, last)
-        if result == PRESENT:
-            continue
-        if result == FULL and not alone:
-            return MUST_GROW
-        store64(row, first)
-        store64(row + 8, last)
-        if result == ADDED:
-            if not keep(out, row, 2):
-                return NO_MEMORY
-            continue
-        state = insert(head, out, row, 2, alone)
-        if state != COMPLETE:
-            return state
-        slots = word(head, SLOTS)
-        mask = word(head, MASK)
-        bits = word(head, BLOCK_BITS)
-    return COMPLETE
 
 
 @kernel

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidelog.execute.local.index import before, bucket, find_many, find_one
-from tidelog.execute.local.join import COMPLETE, insert
+from tidelog.execute.local.insert import COMPLETE, insert
 from tidelog.execute.local.layout import (
     DELTA,
     DELTA_LO,
