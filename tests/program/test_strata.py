@@ -12,7 +12,7 @@ def strata(text: str) -> list[tuple[tuple[str, ...], list[str], list[str], str |
             s.relations,
             [r.text for r in s.base],
             [r.text for r in s.recursive],
-            s.aggregate and s.aggregate.op.value,
+            s.aggregate.op.value if s.aggregate is not None else None,
         )
         for s in stratify(checked(text))
     ]

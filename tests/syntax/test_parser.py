@@ -136,8 +136,9 @@ def test_literals_of_both_styles() -> None:
 
 
 def test_named_fields() -> None:
+    named: dict[str, ast.Expr] = {"from": X, "to": const(1)}
     assert body("r(.from = x, .to = 1), !r(.input = _)") == (
-        ast.Positive(atom("r", **{"from": X, "to": const(1)}), HERE),
+        ast.Positive(atom("r", **named), HERE),
         ast.Negation(atom("r", input=ANY), HERE),
     )
 

@@ -119,6 +119,8 @@ def directives(draw: st.DrawFn) -> ast.Directive:
 @st.composite
 def modules(draw: st.DrawFn, dialect: Dialect) -> ast.Module:
     """A module with a declaration, so that its dialect can be told."""
-    items = [declarations(dialect), rules()] + ([directives()] if dialect is Dialect.SOUFFLE else [])
+    items: list[st.SearchStrategy[ast.Item]] = [declarations(dialect), rules()]
+    if dialect is Dialect.SOUFFLE:
+        items.append(directives())
     rest = draw(st.lists(st.one_of(items), max_size=4))
     return ast.Module(dialect, (draw(declarations(dialect)), *rest), HERE)

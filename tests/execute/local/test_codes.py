@@ -34,7 +34,7 @@ def test_round_trip(type: Type) -> None:
     assert len(set(cells)) == len(values)
     assert [codes.value(cell, type) for cell in cells] == values
     assert [math.copysign(1, v) for v in values if isinstance(v, float)] == [
-        math.copysign(1, codes.value(c, type)) for c in cells if isinstance(codes.value(c, type), float)
+        math.copysign(1, v) for c in cells if isinstance(v := codes.value(c, type), float)
     ]
 
 
