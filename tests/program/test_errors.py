@@ -52,6 +52,14 @@ def test_every_code_is_documented() -> None:
     assert dict(listed) == CODES
 
 
+def test_every_code_of_running_is_documented() -> None:
+    root = Path(__file__).parents[2]
+    page = (root / "docs" / "language.md").read_text(encoding="utf-8")
+    sources = [path.read_text(encoding="utf-8") for path in (root / "src").rglob("*.py")]
+    used = {code for text in sources for code in re.findall(r"TL0[456]\d\d", text)}
+    assert set(re.findall(r"^\| (TL0[456]\d\d) \|", page, re.MULTILINE)) == used
+
+
 def test_field_given_twice() -> None:
     """The parser refuses this, so the tree is changed after parsing."""
     module = parse("relation A(x: s64, y: s64)\nA(.x = 1, .y = 2).", "p.dl")
