@@ -138,7 +138,7 @@ def write_facts(facts: Facts, directory: Path) -> None:
 def show(console: Console, title: str, columns: Sequence[str], rows: Iterable[Row], most: int = 6) -> None:
     """The first rows as a table."""
     kept = list(rows)
-    console.print(f"[bold]{title}[/bold] ({len(kept):,})")
+    console.print(f"[bold]{title}[/bold] ({len(kept):,} rows)")
     table = Table()
     for name in columns:
         table.add_column(name)
@@ -151,7 +151,7 @@ def show(console: Console, title: str, columns: Sequence[str], rows: Iterable[Ro
 
 def show_changes(console: Console, before: dict[str, set[Row]], after: dict[str, set[Row]]) -> None:
     """What came and what went, by relation."""
-    console.print("[bold]What changed in the answers[/bold]")
+    console.print("[bold]What changed in the answers[/bold] (+ new, - gone)")
     table = Table()
     for name in ("relation", "new", "gone", "for example"):
         table.add_column(name, justify="right" if name in ("new", "gone") else "left")
@@ -180,24 +180,29 @@ def main() -> None:
     facts = company()
     write_facts(facts, OUTPUT / "facts")
     total = sum(map(len, facts.values()))
-    console.print(f"{total:,} facts in {OUTPUT.relative_to(EXAMPLES.parent)}/facts: ", end="")
+    console.print("[bold]Who may reach what in a company's network[/bold]")
+    console.print(f"rules: {PROGRAM.relative_to(EXAMPLES.parent)}")
+    console.print(f"facts: {OUTPUT.relative_to(EXAMPLES.parent)}/facts, {total:,} of them: ", end="")
     console.print(", ".join(f"{len(rows):,} {name}" for name, rows in facts.items()))
-    console.print(f"program: {PROGRAM.relative_to(EXAMPLES.parent)}; engine: Spark\n")
+    console.print("Starting Spark and deriving the answers; this takes a while ...")
 
     started = perf_counter()
     with tidelog.Database(PROGRAM, engine="spark") as db:
         db.load(OUTPUT / "facts")
         first = answers(db)
-        console.print(f"derived in {perf_counter() - started:.1f} s, Spark's start included\n")
-        show(console, "MayReach", ("who", "service"), sorted(first["MayReach"], key=str))
-        show(
-            console, "Exposure: the most exposed", ("service", "people"), sorted(first["Exposure"], key=by(1))
-        )
-        show(console, "Reach: the widest", ("who", "services", "secrecy"), sorted(first["Reach"], key=by(1)))
-        show(console, "Unused", ("service",), sorted(first["Unused"], key=str), 3)
-        show(console, "Alarm, contractors at secrets", ("who", "service"), sorted(first["Alarm"], key=str))
+        console.print(f"done in {perf_counter() - started:.1f} s, Spark's start included\n")
+        title = "MayReach: who may use which service, directly or through others"
+        show(console, title, ("who", "service"), sorted(first["MayReach"], key=str))
+        title = "Exposure: how many people reach a service, most first"
+        show(console, title, ("service", "people"), sorted(first["Exposure"], key=by(1)))
+        title = "Reach: how many services someone reaches, and their secrecy in all"
+        show(console, title, ("who", "services", "secrecy"), sorted(first["Reach"], key=by(1)))
+        title = "Unused: services that nobody reaches"
+        show(console, title, ("service",), sorted(first["Unused"], key=str), 3)
+        title = "Alarm: contractors who reach a secret service"
+        show(console, title, ("who", "service"), sorted(first["Alarm"], key=str))
 
-        console.print("\nA second transaction:")
+        console.print("\nThen these facts are added, in one transaction:")
         started = perf_counter()
         with db.transaction() as tx:
             for relation, rows in changes().items():
@@ -205,7 +210,7 @@ def main() -> None:
                 for row in rows:
                     console.print(f"  + {relation}({', '.join(map(str, row))})")
         second = answers(db)
-        console.print(f"answers after it in {perf_counter() - started:.1f} s\n")
+        console.print(f"new answers in {perf_counter() - started:.1f} s\n")
         show_changes(console, first, second)
         written = db.write(OUTPUT / "answers")
     console.print(f"\nAll answers are in {OUTPUT.relative_to(EXAMPLES.parent)}/answers: ", end="")

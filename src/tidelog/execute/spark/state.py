@@ -46,7 +46,8 @@ def rows_counted(observation: Observation, frame: DataFrame) -> int:
     """The number of rows that passed, once they have; `frame` is what they were rows of.
 
     Adaptive execution leaves out of a plan what it finds to be empty, and with it the
-    counts there. Then, which is rare, the rows are counted anew.
+    counts there; over Spark Connect, a checkpoint brings no counts at all (PySpark 4.3).
+    Then the rows are counted anew.
     """
     try:
         rows = observation.get.get("rows")
