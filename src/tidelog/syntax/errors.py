@@ -17,12 +17,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from tidelog.syntax.source import Span
 
 
 class TidelogError(Exception):
-    """The base of every error Tidelog raises."""
+    """The base of every error Tidelog raises. All of them can be pickled."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # An exception pickles as a call with its message, which is not what our constructors take.
+        return _same_error, (type(self), self.args), self.__dict__
+
+
+def _same_error(kind: type[TidelogError], args: tuple[object, ...]) -> TidelogError:
+    return kind.__new__(kind, *args)
 
 
 @dataclass(frozen=True)
