@@ -188,7 +188,7 @@ class Run:
         """Run a form over all its driver's rows, in parts, so that progress shows and interrupts work."""
         low, high = rounds.driver_range(self.code.ctypes.data, start)
         head = self.relations[self.forms[number].rule.head.relation]
-        alone = self.threads == 1 or high - low < min(self.share_from, WORTH_SPLITTING)
+        alone = self.threads == 1 or not self._worth_splitting(number, high - low)
         threads = 1 if alone else self.threads
         self.run[at.RUN_CURSOR], self.run[at.RUN_END] = low, high
         self.run[at.RUN_ALONE] = int(alone)
@@ -215,6 +215,11 @@ class Run:
             if insert.PAUSED in states:
                 watch(self._progress())
         self.run[at.RUN_ALONE] = 1
+
+    def _worth_splitting(self, number: int, rows: int) -> bool:
+        """Whether a form over so many rows has enough work for several workers, from what it did so far."""
+        work = max(8 * rows, sum(int(w.counted[number]) for w in self.workers))
+        return rows >= min(WORTH_SPLITTING, self.share_from) and work >= self.share_from
 
     def _everyone(self, threads: int, work: Callable[[int], int]) -> list[int]:
         """Run a part of the work in every worker; the caller's thread is the first of them."""

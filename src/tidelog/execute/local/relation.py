@@ -84,7 +84,8 @@ class StoredRelation:
         record[at.OUTPUTS] = self._outputs.ctypes.data
 
     def __del__(self) -> None:
-        self.free()
+        if hasattr(self, "record"):  # not if it was never made
+            self.free()
 
     def free(self) -> None:
         """Give the memory back; the relation is not used afterwards."""
