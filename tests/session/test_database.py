@@ -186,6 +186,24 @@ def test_one_transaction_at_a_time() -> None:
     assert str(caught.value) == "error[TL0508]: a transaction is open: commit it or roll it back first"
 
 
+def test_an_abandoned_transaction_blocks_nobody() -> None:
+    db = database(TYPED)
+    db.transaction()
+    abandoned = db.transaction()
+    abandoned.insert("Edge", [(7, 8)])
+
+    def work() -> None:
+        with db.transaction() as tx:
+            tx.insert("Edge", [(1, 2)])
+
+    waiting = threading.Thread(target=work, daemon=True)
+    waiting.start()
+    del abandoned
+    waiting.join(timeout=60)
+    assert not waiting.is_alive()
+    assert list(db["Path"]) == [(1, 2)]
+
+
 def test_threads_take_turns() -> None:
     db = database(TYPED)
     barrier = threading.Barrier(4)

@@ -10,7 +10,7 @@ from threading import RLock
 from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
-from weakref import WeakSet
+from weakref import WeakSet, finalize
 
 from tidelog.execute import EXECUTORS, open_executor
 from tidelog.io.output import write_files
@@ -123,7 +123,11 @@ class Database:
     def transaction(self) -> Transaction:
         """Begin a transaction; there is one at a time, another thread waits for its turn."""
         self._writer.begin()
-        return Transaction(self)
+        begun = Transaction(self)
+        # One that is dropped without an end gives its turn back when it is collected.
+        release = finalize(begun, self._writer.end)
+        release.atexit, begun.release = False, release
+        return begun
 
     def load(self, directory: str | Path) -> None:
         """Read the facts of every input relation from its file, in a transaction of its own."""
@@ -161,7 +165,7 @@ class Database:
             if commit and transaction.inserted:
                 self._apply(transaction)
         finally:
-            self._writer.end()
+            transaction.release()
 
     def _apply(self, transaction: Transaction) -> None:
         old = self._state

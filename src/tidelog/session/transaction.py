@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -43,6 +43,7 @@ class Transaction:
     def __init__(self, home: Home) -> None:
         self._home = home
         self._open = True
+        self.release: Callable[[], object] = lambda: None  # gives the turn to write back, once
         self.inserted: dict[str, list[pa.Table]] = {}
         # Types that undeclared relations have taken from their facts here.
         self.types: dict[str, Types] = {}
