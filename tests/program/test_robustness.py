@@ -81,6 +81,19 @@ def test_deep_expressions() -> None:
     assert len(rules("p(y) :- e(x), y = " + "if (x > 0) x else " * 150 + "x.")) == 1
 
 
+def test_long_sums() -> None:
+    with pytest.raises(ProgramError) as caught:
+        parse("p(y) :- e(x), y = " + " + ".join(["x"] * 2_000) + ".")
+    (problem,) = caught.value.diagnostics
+    assert problem.code == "TL0008"
+    assert problem.message == "an expression of about 200 operations in a row, or more"
+    with pytest.raises(ProgramError, match="nested more than 200 deep"):
+        parse("p(y) :- e(x), y = " + "-" * 300 + "x.")
+    # What the hint says helps.
+    part = f"({' + '.join(['x'] * 150)})"
+    assert len(rules("p(y) :- e(x), y = " + " + ".join([part] * 20) + ".")) == 1
+
+
 def test_aggregates_within_aggregates() -> None:
     aggregate = "count : { e(x) }"
     for i in range(60):

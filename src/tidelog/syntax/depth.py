@@ -6,6 +6,7 @@ The walk here does not recurse: it has to work on the trees that the limit refus
 from __future__ import annotations
 
 from tidelog.syntax import ast
+from tidelog.syntax.errors import Diagnostic
 from tidelog.syntax.source import Span
 
 MAX_DEPTH = 200
@@ -13,17 +14,35 @@ MAX_DEPTH = 200
 _Node = ast.Expr | ast.Literal | ast.Atom
 
 
-def too_deep(item: ast.Item) -> Span | None:
-    """The span of a node that lies deeper than `MAX_DEPTH`, or None."""
+def too_deep(item: ast.Item) -> Diagnostic | None:
+    """What to say of a node that lies deeper than `MAX_DEPTH`, or None."""
     if not isinstance(item, ast.Rule):
         return None
-    stack: list[tuple[_Node, int]] = [(node, 1) for node in (*item.heads, *item.body)]
+    # A node, its depth, and how much of that comes from operations in a row: `a + b + c` is `(a + b) + c`.
+    stack: list[tuple[_Node, int, int]] = [(node, 1, 0) for node in (*item.heads, *item.body)]
     while stack:
-        node, depth = stack.pop()
+        node, depth, in_a_row = stack.pop()
         if depth > MAX_DEPTH:
-            return node.span
-        stack += [(child, depth + 1) for child in children(node)]
+            return operations(node.span) if 2 * in_a_row > depth else nesting(node.span)
+        for child in children(node):
+            chained = isinstance(node, ast.Binary) and child is node.left
+            stack.append((child, depth + 1, in_a_row + chained))
     return None
+
+
+def nesting(span: Span) -> Diagnostic:
+    """Too many brackets, conditionals and the like within each other."""
+    return Diagnostic("TL0008", f"nested more than {MAX_DEPTH} deep", span)
+
+
+def operations(span: Span) -> Diagnostic:
+    """Too long a sum, say."""
+    return Diagnostic(
+        "TL0008",
+        f"an expression of about {MAX_DEPTH} operations in a row, or more",
+        span,
+        hint="put parts of it in parentheses, or give them names: `x = ...`",
+    )
 
 
 def children(node: _Node) -> tuple[_Node, ...]:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tidelog.syntax import ast
 from tidelog.syntax.build import Action, Builder, Values
-from tidelog.syntax.depth import MAX_DEPTH, too_deep
+from tidelog.syntax.depth import MAX_DEPTH, nesting, too_deep
 from tidelog.syntax.dialect import recognise
 from tidelog.syntax.errors import Diagnostic, ProgramError
 from tidelog.syntax.facts import is_plain, read_facts
@@ -204,7 +204,7 @@ class _Parser:
         if length > MAX_DEPTH:  # fewer words cannot be nested deeper
             deep = too_deep(items[0])
             if deep is not None:
-                self.builder.problems.append(_nesting(deep))
+                self.builder.problems.append(deep)
                 return
         self.builder.items += items
 
@@ -220,16 +220,12 @@ class _Parser:
         if length > MAX_ITEM_WORDS:
             problem = Diagnostic("TL0008", f"rule of more than {MAX_ITEM_WORDS:,} words", span)
         else:
-            problem = _nesting(span)
+            problem = nesting(span)
         self.builder.problems.append(problem)
         return next_item(self.text, start)
 
 
 _Reduction = tuple[int, int, Action | None, list[int] | None, list[int], str]
-
-
-def _nesting(span: Span) -> Diagnostic:
-    return Diagnostic("TL0008", f"nested more than {MAX_DEPTH} deep", span)
 
 
 def _children(children: Values, kept: list[int] | None, spliced: list[int]) -> Values:
