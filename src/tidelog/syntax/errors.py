@@ -57,20 +57,24 @@ class Diagnostic:
     def render(self) -> str:
         """The diagnostic as text: heading, excerpts with carets, notes, hint."""
         lines = [f"error[{self.code}]: {self.message}"]
+        spans = [*([self.span] if self.span is not None else []), *(other.span for other in self.others)]
+        gutter = max((len(str(span.source.position(span.start)[0])) for span in spans), default=0)
         if self.span is not None:
-            lines += _excerpt(self.span, self.label, "^", first=True)
+            lines += _excerpt(self.span, self.label, "^", gutter, first=True)
         for other in self.others:
-            lines += _excerpt(other.span, other.text, "-", first=False)
+            lines += _excerpt(other.span, other.text, "-", gutter, first=False)
         lines += [f"  = note: {note}" for note in self.notes]
         if self.hint is not None:
             lines.append(f"  = hint: {self.hint}")
         return "\n".join(lines)
 
 
+SHOWN_PROBLEMS = 20
+SHOWN_VALUE = 100
 EXCERPT_WIDTH = 120
 
 
-def _excerpt(span: Span, label: str, mark: str, *, first: bool) -> list[str]:
+def _excerpt(span: Span, label: str, mark: str, gutter_width: int, *, first: bool) -> list[str]:
     """The source line of a span with `mark`s under it; a long line is cut around the span."""
     source = span.source
     line_number, column = source.position(span.start)
@@ -82,22 +86,26 @@ def _excerpt(span: Span, label: str, mark: str, *, first: bool) -> list[str]:
     width = max(1, min(width, EXCERPT_WIDTH - (begin - cut)))
     shown = "".join(c if c.isprintable() else ("\t" if c == "\t" else "\ufffd") for c in shown)
     pad = "".join("\t" if c == "\t" else " " for c in shown[: begin - cut])
-    gutter = " " * len(str(line_number))
+    gutter = " " * gutter_width
     arrow = "-->" if first else ":::"
     return [
         f"{gutter}{arrow} {source.name}:{line_number}:{column}",
         f"{gutter} |",
-        f"{line_number} | {shown}",
+        f"{line_number:>{gutter_width}} | {shown}",
         f"{gutter} | {pad}{mark * width}{' ' + label if label else ''}",
     ]
 
 
 class ProgramError(TidelogError):
-    """The program has problems; `diagnostics` lists all of them, in source order."""
+    """The program has problems; `diagnostics` lists them in source order, the message shows the first."""
 
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
         self.diagnostics = tuple(diagnostics)
-        super().__init__("\n\n".join(d.render() for d in self.diagnostics))
+        shown = self.diagnostics
+        if len(shown) > SHOWN_PROBLEMS + 1:  # a last one takes no more room than to say that there is one
+            more = len(shown) - SHOWN_PROBLEMS
+            shown = (*shown[:SHOWN_PROBLEMS], Diagnostic("TL0000", f"{more} more problems, not shown"))
+        super().__init__("\n\n".join(d.render() for d in shown))
 
 
 class DataError(TidelogError):
@@ -109,12 +117,21 @@ class EvaluationError(TidelogError):
 
     def __init__(self, message: str, rule: str, values: dict[str, object], span: Span | None = None) -> None:
         self.rule, self.values, self.span = rule, values, span
-        shown = ", ".join(f"{name} = {value!r}" for name, value in values.items())
+        shown = ", ".join(f"{name} = {_short(value)}" for name, value in values.items())
         place = f"\n  --> {span}" if span is not None else ""
         super().__init__(
             f"error[TL0401]: {message}{place}\n  = note: in the rule {rule}\n"
             f"  = note: with {shown or 'no variables'}"
         )
+
+
+def _short(value: object) -> str:
+    """The value as Python writes it; a long one is cut, and its length told."""
+    text = repr(value)
+    if len(text) <= SHOWN_VALUE:
+        return text
+    length = f"{len(value):,} characters" if isinstance(value, str) else f"{len(text):,} digits"
+    return f"{text[:SHOWN_VALUE]}... ({length})"
 
 
 class ResourceError(TidelogError):

@@ -17,13 +17,12 @@ from tidelog.syntax import ast
 from tidelog.syntax.build import Action, Builder, Values
 from tidelog.syntax.depth import MAX_DEPTH, nesting, too_deep
 from tidelog.syntax.dialect import recognise
-from tidelog.syntax.errors import Diagnostic, ProgramError
+from tidelog.syntax.errors import SHOWN_PROBLEMS, Diagnostic, ProgramError
 from tidelog.syntax.facts import is_plain, read_facts
 from tidelog.syntax.lexer import CARET, END, GRAMMAR, KINDS, NAME, POWER, WILDCARD, next_item, words
 from tidelog.syntax.mistakes import Stuck, explain
 from tidelog.syntax.source import Source, Span
 
-SHOWN_PROBLEMS = 20
 COUNTED_PROBLEMS = 1_000  # then parsing stops: it is not a program
 MAX_ITEM_WORDS = 200_000
 # A bound on the parser's stack. Each level of nesting takes several places on it, so this
