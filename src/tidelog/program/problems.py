@@ -87,7 +87,8 @@ def plural(count: int, noun: str) -> str:
 
 def near(name: str, names: Iterable[str]) -> list[str]:
     """Up to three of the names that one might have meant by `name`, nearest first."""
-    limit = max(1, len(name) // 3)
+    # Of names with one or two letters all are near each other: there only the case may differ.
+    limit = len(name) // 3
     scored = []
     for candidate in names:
         if candidate == name or abs(len(candidate) - len(name)) > limit:
