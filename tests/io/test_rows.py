@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -208,3 +210,23 @@ def test_pandas_with_mixed_objects() -> None:
     assert error("s64", frame).endswith("row 2: column 1 (x0): 'a' is not an s64")
     long = pandas.DataFrame({"x0": pandas.Series([10**30, 1], dtype=object)})
     assert taken("bigint", long) == [(str(10**30),), ("1",)]
+
+
+@pytest.mark.parametrize(
+    ("column", "what"),
+    [
+        (pd.Series([1, 2]), "one column (pandas Series)"),
+        (pd.Index([1, 2]), "one column (pandas Index)"),
+        (pl.Series([1, 2]), "one column (polars Series)"),
+        (pa.array([1, 2]), "one column (pyarrow Int64Array)"),
+        (pa.chunked_array([[1, 2]]), "one column (pyarrow ChunkedArray)"),
+    ],
+)
+def test_a_column_is_not_rows(column: object, what: str) -> None:
+    for found in (columns("s64 s64"), columns("s64"), None):
+        with pytest.raises(DataError) as caught:
+            table_of_rows("E", found, column)
+        assert str(caught.value) == (
+            f"error[TL0504]: cannot insert into E: {what} is not a collection of rows\n"
+            "  = hint: give a list of tuples, as in [(1, 2), (2, 3)], or a table"
+        )

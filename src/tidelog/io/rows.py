@@ -108,25 +108,33 @@ def _as_arrow(rows: object) -> pa.Table | None:
         return pa.Table.from_batches([rows])
     library = type(rows).__module__.partition(".")[0]
     if library == "pandas":
+        if not hasattr(rows, "itertuples"):
+            return None  # a Series or an index
         try:
             return pa.Table.from_pandas(rows, preserve_index=False)
         except (pa.ArrowException, OverflowError):
             return None  # a column of mixed objects: as rows, so that the wrong one is found
     if hasattr(rows, "__arrow_c_stream__"):  # polars, DuckDB and others
-        return pa.table(rows)
+        try:
+            return pa.table(rows)
+        except (pa.ArrowException, TypeError, ValueError):
+            return None  # one column, not a table
     return None
 
 
 def _listed(relation: str, rows: object) -> list[object]:
     """The rows as a list, whatever iterable they came in."""
-    if type(rows).__module__.partition(".")[0] == "pandas":
-        return list(rows.itertuples(index=False, name=None))  # type: ignore[attr-defined]
+    library = type(rows).__module__.partition(".")[0]
+    if library == "pandas" and hasattr(rows, "itertuples"):
+        return list(rows.itertuples(index=False, name=None))
     if type(rows).__module__ == "numpy":
         return list(rows.tolist())  # type: ignore[attr-defined]
-    if isinstance(rows, (str, bytes, Mapping, Path)) or not isinstance(rows, Iterable):
+    is_column = library in ("pandas", "polars", "pyarrow")  # whose tables have been dealt with
+    if is_column or isinstance(rows, (str, bytes, Mapping, Path)) or not isinstance(rows, Iterable):
+        what = f"one column ({library} {type(rows).__name__})" if is_column else shown(rows)
         raise data_error(
             "TL0504",
-            f"cannot insert into {relation}: {shown(rows)} is not a collection of rows",
+            f"cannot insert into {relation}: {what} is not a collection of rows",
             hint="give a list of tuples, as in [(1, 2), (2, 3)], or a table",
         )
     return list(rows)
