@@ -18,6 +18,7 @@ from tidelog import (
     ResourceError,
     TidelogError,
     UnknownRelationError,
+    UnsupportedError,
 )
 from tidelog.program.model import Column, Relation
 from tidelog.program.types import S64
@@ -518,3 +519,40 @@ def test_the_report_names_what_users_know() -> None:
         (4, ("s (max)",)),
         (5, ("s",)),
     ]
+
+
+@pytest.mark.parametrize("threads", ["x", 2.5, 0, -3, True, None])
+def test_threads_are_a_whole_number(threads: object) -> None:
+    with pytest.raises(TidelogError) as caught:
+        Database(TYPED, threads=threads)  # type: ignore[arg-type]
+    message = f"error[TL0509]: no engine runs on threads={threads!r}: give a whole number from 1 on"
+    assert str(caught.value) == message
+
+
+def test_changes_that_are_not_there_yet() -> None:
+    db = database(TYPED)
+    with db.transaction() as tx:
+        tx.insert("Edge", [(1, 2)])
+        with pytest.raises(UnsupportedError) as caught:
+            tx.delete("Edge", [(1, 2)])
+        for change in (tx.add_rule, tx.remove_rule):
+            with pytest.raises(
+                UnsupportedError, match=r"error\[TL0608\]: (add|remove)_rule is not there yet"
+            ):
+                change("Path(x, x) :- Edge(x, _).")
+    assert str(caught.value) == (
+        "error[TL0608]: delete is not there yet\n"
+        "  = note: facts can only be inserted\n"
+        "  = hint: make another Database with what you want it to hold"
+    )
+    assert list(db["Path"]) == [(1, 2)]
+
+
+def test_a_directory_is_no_program(tmp_path: Path) -> None:
+    messages = []
+    for program in (tmp_path, str(tmp_path)):
+        with pytest.raises(TidelogError) as caught:
+            Database(program)
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+    assert str(tmp_path) in messages[0]

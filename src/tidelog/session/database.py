@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 from pathlib import Path
 from threading import RLock
 from time import perf_counter
@@ -64,7 +65,8 @@ class Database:
             raise TidelogError(
                 f"error[TL0509]: there is no engine {engine!r}; engines are {', '.join(EXECUTORS)}"
             )
-        self.engine, self._threads, self._spark, self._watch = engine, threads, spark, watch
+        self.engine, self._spark, self._watch = engine, spark, watch
+        self._threads = _thread_count(threads)
         self._module = _module(program)
         self._state = _State(check(self._module), {}, {})
         self._untyped = not any(isinstance(item, RelationDecl) for item in self._module.items)
@@ -222,12 +224,18 @@ class Database:
         self.close()
 
 
+def _thread_count(threads: object) -> int:
+    if isinstance(threads, Integral) and not isinstance(threads, bool) and int(threads) >= 1:
+        return int(threads)
+    raise TidelogError(f"error[TL0509]: no engine runs on threads={threads!r}: give a whole number from 1 on")
+
+
 def _module(program: str | Path) -> Module:
     if isinstance(program, Path):
         return read(program)
     if not isinstance(program, str):
         raise TypeError(f"a program is a path or text, not {type(program).__name__}")
-    if os.path.isfile(program):
+    if os.path.exists(program):  # also a directory, so that it is named as one
         return read(Path(program))
     if program.endswith((".dl", ".ddl")) and not any(c in program for c in "\n(:"):
         raise TidelogError(f"error[TL0510]: there is no file {program}")

@@ -12,7 +12,7 @@ from tidelog.io.facts import find_facts, read_facts
 from tidelog.io.rows import table_of_rows
 from tidelog.program.model import Column, Relation
 from tidelog.program.types import UNKNOWN, Type
-from tidelog.syntax.errors import TidelogError
+from tidelog.syntax.errors import TidelogError, UnsupportedError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -95,6 +95,18 @@ class Transaction:
             self.types[relation] = tuple(c.type for c in found)
         self.inserted.setdefault(relation, []).append(table)
 
+    def delete(self, relation: str, rows: object) -> None:
+        """Not there yet: raises UnsupportedError."""
+        raise _not_yet("delete", "facts can only be inserted")
+
+    def add_rule(self, rule: str) -> None:
+        """Not there yet: raises UnsupportedError."""
+        raise _not_yet("add_rule", "the rules are those the database was made with")
+
+    def remove_rule(self, rule: str) -> None:
+        """Not there yet: raises UnsupportedError."""
+        raise _not_yet("remove_rule", "the rules are those the database was made with")
+
     def commit(self) -> None:
         """Make the changes. When it returns, the answers are current; when it raises, nothing has changed."""
         self._check_open()
@@ -126,3 +138,10 @@ class Transaction:
             self.commit()
         else:
             self.rollback()
+
+
+def _not_yet(method: str, note: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"error[TL0608]: {method} is not there yet\n  = note: {note}\n"
+        "  = hint: make another Database with what you want it to hold"
+    )
