@@ -168,6 +168,28 @@ def test_ambiguous_output_is_said(place: Path) -> None:
     assert done.stderr.startswith("warning: column c0 of p holds tabs or line ends, written as they are;")
 
 
+def test_ambiguous_output_names_the_delimiter(place: Path) -> None:
+    (place / "s.dl").write_text('.decl q(x: symbol)\n.output q(delimiter="|")\nq("a|b").\n')
+    done = tidelog(place, "run", "s.dl", "-D", "out", "--engine", "substitution", "-q")
+    assert (done.returncode, done.stderr) == (
+        0,
+        "warning: column x of q holds the delimiter '|' or line ends, written as they are; "
+        "rfc4180=true would quote them\n",
+    )
+
+
+@pytest.mark.parametrize(
+    "args", [["run", "p.dl", "-F", "facts", "-D-", "-q"], ["check", "p.dl"], ["plan", "p.dl"]]
+)
+def test_a_full_standard_output(place: Path, args: list[str]) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(command(*args), cwd=place, stdout=full, stderr=subprocess.PIPE, timeout=120)
+    assert (done.returncode, done.stderr.decode()) == (
+        1,
+        "error[TL0503]: cannot write to the standard output\n  = note: No space left on device\n",
+    )
+
+
 # --- check and plan ---------------------------------------------------------------------
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from tidelog.syntax.errors import InternalError, ResourceError, TidelogError
 
@@ -15,12 +16,12 @@ def guarded(work: Callable[[], None]) -> None:
     """Do the work; say what went wrong on stderr, and exit with the code for it."""
     try:
         work()
-        sys.stdout.flush()
+        with standard_output():
+            sys.stdout.flush()
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     except BrokenPipeError:
-        # Nobody reads on (`tidelog run -D- | head`): also keep the flush at exit quiet.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()  # nobody reads on (`tidelog run -D- | head`)
         sys.exit(PIPE)
     except InternalError as error:
         _say(str(error))
@@ -34,6 +35,26 @@ def guarded(work: Callable[[], None]) -> None:
     except Exception as error:
         _say(str(InternalError(f"error: {type(error).__name__}: {error}")))
         _bug(error)
+
+
+@contextmanager
+def standard_output() -> Iterator[None]:
+    """Around writing to the terminal or wherever the shell sent it: a full disk is no bug of ours."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        from tidelog.io.errors import data_error
+
+        _drop_output()
+        reason = error.strerror or str(error)
+        raise data_error("TL0503", "cannot write to the standard output", notes=[reason]) from error
+
+
+def _drop_output() -> None:
+    """Let what is still to be written go nowhere, so that the flush at exit is quiet."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _bug(error: Exception) -> None:

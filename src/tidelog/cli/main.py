@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from tidelog import __version__
-from tidelog.cli.guard import guarded
+from tidelog.cli.guard import guarded, standard_output
 from tidelog.execute import Engine
 
 app = typer.Typer(
@@ -79,7 +79,9 @@ def check(program: Program) -> None:
     def work() -> None:
         from tidelog.cli.look import check_program
 
-        typer.echo(check_program(program))
+        text = check_program(program)
+        with standard_output():
+            typer.echo(text)
 
     guarded(work)
 
@@ -97,7 +99,9 @@ def plan(
     def work() -> None:
         from tidelog.cli.look import plan_program
 
-        typer.echo(plan_program(program, facts))
+        text = plan_program(program, facts)
+        with standard_output():
+            typer.echo(text)
 
     guarded(work)
 

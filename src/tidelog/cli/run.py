@@ -7,10 +7,18 @@ from contextlib import ExitStack
 from pathlib import Path
 from time import perf_counter
 
+from tidelog.cli.guard import standard_output
 from tidelog.cli.progress import progress
 from tidelog.cli.startup import keep_pandas_out
 from tidelog.cli.summary import Times, print_summary
-from tidelog.io.output import ambiguous_columns, check_outputs, output_path, print_relation, write_files
+from tidelog.io.output import (
+    ambiguous_columns,
+    check_outputs,
+    delimiter_words,
+    output_path,
+    print_relation,
+    write_files,
+)
 from tidelog.session.database import Database
 
 
@@ -36,16 +44,20 @@ def run_program(program: Path, facts: Path, output: Path, *, threads: int, engin
         printed = [(r, t) for r, t in outputs if to_terminal or output_path(r, output) is None]
         if not to_terminal:
             write_files(outputs, output)
-        for relation, table in printed:
-            print_relation(relation, table, sys.stdout.buffer)
-        for relation in db.relations.values():
-            if relation.printsize:
-                sys.stdout.buffer.write(f"{relation.name}\t{len(db[relation.name])}\n".encode())
-        sys.stdout.buffer.flush()
+        with standard_output():
+            for relation, table in printed:
+                print_relation(relation, table, sys.stdout.buffer)
+            for relation in db.relations.values():
+                if relation.printsize:
+                    sys.stdout.buffer.write(f"{relation.name}\t{len(db[relation.name])}\n".encode())
+            sys.stdout.buffer.flush()
         written = perf_counter()
         for relation, table in outputs:
+            delimiter = delimiter_words(relation)
             for column in ambiguous_columns(relation, table):
-                note = f"column {column} of {relation.name} holds tabs or line ends, written as they are"
+                note = (
+                    f"column {column} of {relation.name} holds {delimiter} or line ends, written as they are"
+                )
                 print(f"warning: {note}; rfc4180=true would quote them", file=sys.stderr)
         if not quiet:
             times = Times(

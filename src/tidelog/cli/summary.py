@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from tidelog.session.report import COLUMNS, Report, text_table
 
+MOST = 20  # strata or outputs; when there are more, SHOWN of them are printed
+SHOWN = 15
+
 
 @dataclass(frozen=True)
 class Times:
@@ -23,11 +26,32 @@ class Times:
         return ", ".join([*parts, f"total {sum(vars(self).values()):.3f} s"])
 
 
+def strata_rows(report: Report) -> tuple[list[tuple[str, ...]], str]:
+    """A row for each stratum; of many only the slowest, still in order, and a line on the rest."""
+    lines = report.strata
+    if len(lines) <= MOST:
+        return [line.cells() for line in lines], ""
+    slowest = {line.stratum for line in sorted(lines, key=lambda line: -line.seconds)[:SHOWN]}
+    rest = [line for line in lines if line.stratum not in slowest]
+    tuples, seconds = sum(line.tuples for line in rest), sum(line.seconds for line in rest)
+    words = f"and {len(rest):,} faster strata: {tuples:,} tuples, {seconds:.3f} s"
+    return [line.cells() for line in lines if line.stratum in slowest], words
+
+
+def outputs_line(outputs: list[tuple[str, int]]) -> str:
+    """The sizes of the outputs; of many only those of the first."""
+    shown = outputs if len(outputs) <= MOST else outputs[:SHOWN]
+    sizes = [f"{name} {size:,}" for name, size in shown]
+    if rest := outputs[len(shown) :]:
+        sizes.append(f"and {len(rest):,} more with {sum(size for _, size in rest):,} tuples")
+    return f"outputs: {', '.join(sizes)}"
+
+
 def print_summary(report: Report, times: Times, outputs: list[tuple[str, int]]) -> None:
     """Print what each stratum did, the sizes of the outputs, and where the time went."""
-    rows = [line.cells() for line in report.strata]
-    sizes = ", ".join(f"{name} {size:,}" for name, size in outputs)
-    closing = [f"outputs: {sizes}"] if outputs else []
+    rows, rest = strata_rows(report)
+    closing = [rest] if rest else []
+    closing += [outputs_line(outputs)] if outputs else []
     closing.append(str(times))
     if not sys.stderr.isatty():
         print("\n".join([*([text_table(COLUMNS, rows)] if rows else []), *closing]), file=sys.stderr)

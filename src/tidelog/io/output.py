@@ -80,6 +80,12 @@ def ambiguous_columns(relation: Relation, table: pa.Table) -> list[str]:
     ]
 
 
+def delimiter_words(relation: Relation) -> str:
+    """What a relation's fields are separated by, for a message."""
+    delimiter = read_options(relation.name, "output", relation.output_options).delimiter or "\t"
+    return {"\t": "tabs", " ": "blanks"}.get(delimiter, f"the delimiter {delimiter!r}")
+
+
 def print_relation(relation: Relation, table: pa.Table, stream: IO[bytes]) -> None:
     """A relation between rules, as Soufflé's `-D-` prints it."""
     options = read_options(relation.name, "output", relation.output_options)
