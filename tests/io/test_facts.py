@@ -162,11 +162,38 @@ def test_a_field_of_csv_longer_than_pythons_limit(tmp_path: Path) -> None:
 
 
 def test_wrong_delimiter_is_guessed(tmp_path: Path) -> None:
-    (tmp_path / "r.csv").write_bytes(b"1\ta\n")
+    (tmp_path / "r.facts").write_bytes(b"1,a\n")
     assert error(tmp_path, "s64 string").splitlines()[-1] == (
-        "  = hint: its fields seem to be separated by tabs; R.facts is read with tabs, R.csv with commas, "
+        "  = hint: its fields seem to be separated by commas; R.facts is read with tabs, R.csv with commas, "
         "unless .input R(delimiter=...) says otherwise"
     )
+
+
+@pytest.mark.parametrize("content", [b"1\ta\n", b"1\ta,b,c\n", b"x0\tx1\n1\ta\n"])
+def test_an_output_read_again_is_recognised(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "r.csv").write_bytes(content)
+    assert error(tmp_path, "s64 string").splitlines()[-1] == (
+        "  = hint: it looks tab-separated, as tidelog run writes r.csv: rename it to r.facts"
+    )
+
+
+def test_tabs_within_fields_of_csv_give_no_hint(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_bytes(b"x,a\tb\n")
+    assert "hint" not in error(tmp_path, "s64 string")
+
+
+@pytest.mark.parametrize("line", ['1,"x"z,2', '1,""z,2', '1,"x" ,2', '1,"x""y"z,2', '1,"a\nb"z,2'])
+def test_text_after_a_closing_quote(tmp_path: Path, line: str) -> None:
+    (tmp_path / "r.csv").write_text(f'0,"a,""b""",1\n{line}\n')
+    assert error(tmp_path, "s64 string s64") == (
+        "error[TL0501]: cannot read the facts of r: 1 malformed row\n"
+        "  --> r.csv:2: not well quoted (',' expected after '\"')"
+    )
+
+
+def test_well_quoted(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_bytes(b'"1","","2"\r\n3,"a\r\n""b"",",4\n5,x"y,"6"')
+    assert rows(tmp_path, "s64 string s64") == [(1, "", 2), (3, 'a\r\n"b",', 4), (5, 'x"y', 6)]
 
 
 @pytest.mark.parametrize(
@@ -227,6 +254,17 @@ def test_missing_files_are_named_together(tmp_path: Path) -> None:
         "  = note: DIR/none is not a directory\n"
         "  = hint: an empty file stands for no facts; -F says in which directory facts are"
     )
+
+
+def test_a_directory_or_a_dangling_link_is_named(tmp_path: Path) -> None:
+    (tmp_path / "r.facts").symlink_to("gone")
+    heading = "error[TL0503]: cannot read the facts of r in r.facts\n  = note: "
+    assert error(tmp_path, "s64") == heading + "it is a link to gone, which is not there"
+    (tmp_path / "r.facts").unlink()
+    (tmp_path / "r.facts").mkdir()
+    assert error(tmp_path, "s64") == heading + "it is a directory"
+    (tmp_path / "r.csv").write_text("1\n")
+    assert rows(tmp_path, "s64") == [(1,)]
 
 
 def test_parquet_by_name_and_by_position(tmp_path: Path) -> None:

@@ -55,6 +55,17 @@ def test_text(tmp_path: Path, types: str, rows: list[tuple[object, ...]], expect
     assert (tmp_path / "r.csv").read_bytes() == expected
 
 
+@pytest.mark.parametrize("type", ["float", "double"])
+def test_the_order_of_floats_is_total(tmp_path: Path, type: str) -> None:
+    inf, nan = float("inf"), float("nan")
+    rows = [(v, n) for n in (2, 1) for v in (nan, 0.0, -1.5, inf, -0.0, -inf, 2.5, -nan)]
+    expected = [f"{v}\t{n}" for v in ("-inf", "-1.5", "-0", "0", "2.5", "inf") for n in (1, 2)]
+    expected += ["nan\t1", "nan\t1", "nan\t2", "nan\t2"]
+    for given in (rows, rows[::-1]):
+        write_files([output("r", f"{type} s64", given)], tmp_path)
+        assert (tmp_path / "r.csv").read_text().replace("-nan", "nan").splitlines() == expected
+
+
 def test_many_rows_are_sorted_across_batches(tmp_path: Path) -> None:
     rows = [(i * 7919 % 200_003, -i) for i in range(200_003)]
     write_files([output("r", "s64 s32", rows)], tmp_path)

@@ -45,6 +45,7 @@ def find_facts(relations: Iterable[Relation], directory: Path) -> dict[str, Path
         paths = [directory / name for name in names]
         path = next((p for p in paths if p.exists() and not p.is_dir()), None)  # a pipe will do
         if path is None:
+            _refuse_what_is_no_file(relation, paths)
             missing.append((relation.name, paths))
         else:
             found[relation.name] = path
@@ -59,6 +60,15 @@ def find_facts(relations: Iterable[Relation], directory: Path) -> dict[str, Path
             hint="an empty file stands for no facts; -F says in which directory facts are",
         )
     return found
+
+
+def _refuse_what_is_no_file(relation: Relation, paths: Iterable[Path]) -> None:
+    """Name a directory or a link to nothing that has the name of a file of facts."""
+    for path in paths:
+        if path.is_dir():
+            raise _unreadable(relation, path, "it is a directory")
+        if path.is_symlink():
+            raise _unreadable(relation, path, f"it is a link to {path.readlink()}, which is not there")
 
 
 def read_facts(relation: Relation, path: Path) -> Facts:

@@ -15,7 +15,7 @@ from tidelog.program.model import Column
 
 
 def sorted_table(table: pa.Table, columns: Sequence[Column]) -> pa.Table:
-    """The rows in order, column by column from the left; big integers as numbers, NaN last."""
+    """The rows in order, by columns from the left; big integers as numbers, -0.0 before 0.0, NaN last."""
     if table.num_rows < 2 or not columns:
         return table
     table = table.combine_chunks()
@@ -26,8 +26,20 @@ def sorted_table(table: pa.Table, columns: Sequence[Column]) -> pa.Table:
     for index, column in enumerate(columns):
         if is_text(column.type):
             keys = keys.set_column(index, column.name, _ranks(table.column(index)))
+        elif column.type.kind == "float":
+            keys = keys.set_column(index, column.name, _float_keys(table.column(index)))
     order = pc.sort_indices(keys, [(name, "ascending") for name in keys.column_names])
     return table.take(order)
+
+
+def _float_keys(floats: pa.ChunkedArray) -> pa.Array:
+    """Integers in the order of the stored values, where -0.0 and 0.0 are different and NaN is one value."""
+    values = floats.to_numpy().astype(np.float64)
+    bits = values.view(np.int64)
+    # The bits of negative numbers grow with their magnitude: turned around, but for the sign.
+    keys = np.where(bits < 0, bits ^ np.int64(2**63 - 1), bits)
+    keys[np.isnan(values)] = 2**63 - 1
+    return pa.array(keys)
 
 
 def _ranks(texts: pa.ChunkedArray) -> pa.Array:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -81,6 +82,8 @@ def _read_fast(data: bytes, body: pa.Buffer, columns: tuple[Column, ...], format
         return None
     if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
         return None  # Arrow takes a lone CR for the end of a line
+    if format.quoted and b'"' in data and not _well_quoted(body, format.delimiter):
+        return None  # Arrow takes `"x"z` for xz
     names = [str(i) for i in range(len(columns))]
     types = schema_of(columns).types
     try:
@@ -114,6 +117,16 @@ def _read_fast(data: bytes, body: pa.Buffer, columns: tuple[Column, ...], format
     return table.rename_columns([c.name for c in columns]) if all(fits) else None
 
 
+def _well_quoted(body: pa.Buffer, delimiter: str) -> bool:
+    """Whether every quote begins a field or is part of one that ends where its last quote is."""
+    d = re.escape(delimiter.encode())
+    field = re.compile(rb'[^"]*+(?<![^%b\n])"[^"]*+(?:""[^"]*+)*+"(?=%b|\r?\n|\Z)' % (d, d))
+    data, place = memoryview(body), 0
+    while found := field.match(data, place):
+        place = found.end()
+    return re.compile(rb'"').search(data, place) is None
+
+
 # --- the exact path ----------------------------------------------------------
 
 
@@ -122,7 +135,7 @@ def _read_exact(
 ) -> pa.Table:
     """The table value by value; raises DataError naming the first wrong rows."""
     problems = Problems(f"cannot read the facts of {relation}", "TL0501", "malformed")
-    problems.hint = _delimiter_hint(body, columns, format)
+    problems.hint = _delimiter_hint(path, body, columns, format)
     # Bytes that are not UTF-8 become lone surrogates, which no column accepts.
     lines = io.TextIOWrapper(pa.BufferReader(body), "utf-8", "surrogateescape", newline="\n")
     tables = []
@@ -200,9 +213,14 @@ def _rows(lines: io.TextIOBase, format: Format) -> Iterator[tuple[int, list[str]
         csv.field_size_limit(limit)
 
 
-def _delimiter_hint(body: pa.Buffer, columns: tuple[Column, ...], format: Format) -> str | None:
-    """A guess at what went wrong when every line has one field."""
+def _delimiter_hint(path: Path, body: pa.Buffer, columns: tuple[Column, ...], format: Format) -> str | None:
+    """A guess at what went wrong when lines have a wrong number of fields."""
     first = body.slice(0, min(body.size, 4096)).to_pybytes().split(b"\n")[0]
+    # What `-D` wrote and `-F` reads: values may hold commas, so the tabs alone are counted.
+    tabs_fit = 0 < len(columns) - 1 == first.count(b"\t") != first.count(b",")
+    if tabs_fit and format.delimiter == "," and path.suffix == ".csv":
+        name = path.with_suffix(".facts").name
+        return f"it looks tab-separated, as tidelog run writes {path.name}: rename it to {name}"
     if len(columns) < 2 or format.delimiter.encode() in first:
         return None
     for delimiter, name in ((b"\t", "tabs"), (b",", "commas"), (b";", "semicolons"), (b" ", "blanks")):
