@@ -6,6 +6,7 @@ Tidelog; 130 interrupted; 141 nobody reads the output any more.
 
 from __future__ import annotations
 
+import gc
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -108,6 +109,8 @@ def plan(
 
 def main() -> None:
     """Run the command line and exit."""
+    # Most of a short run is importing, and the collector would go through all of it again and again.
+    gc.set_threshold(100_000, 50, 100)
     try:
         app(prog_name="tidelog")
     except KeyboardInterrupt:  # while the command itself was still being loaded
