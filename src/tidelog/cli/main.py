@@ -7,6 +7,7 @@ Tidelog; 130 interrupted; 141 nobody reads the output any more.
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -115,3 +116,14 @@ def main() -> None:
         app(prog_name="tidelog")
     except KeyboardInterrupt:  # while the command itself was still being loaded
         sys.exit(130)
+    except SystemExit as ended:
+        _leave(ended.code)
+        raise
+
+
+def _leave(code: object) -> None:
+    """End at once, where all is written: taking the engine down piece by piece takes a fifth of a second."""
+    if isinstance(code, int) and "pyspark" not in sys.modules:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
