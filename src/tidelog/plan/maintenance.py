@@ -1,0 +1,295 @@
+"""The seam, for maintenance: what an algorithm can ask of an executor within a commit.
+
+An executor that keeps answers current (a `Keeper`) holds tuples with marks (see
+`parts`). A commit is: `begin`; facts asserted and retracted; tasks, stratum after
+stratum; then `commit` or `rollback`. Whole fixpoints are one task, so that the local
+executor runs them in a kernel call and Spark in a job.
+
+Two contracts hold at the end of each stratum's work:
+- its tuples are in `BEFORE` (the answers before the commit) and `AFTER` (now) as they
+  should be; DELETED together with ADDED means that nothing changed;
+- QUEUED, CURRENT and PROVING are on no tuple.
+
+A tuple that is not stored has no marks; a tuple may also be stored with no marks, which
+is the same. *Changed* or *touched* tuples are those whose marks or numbers differ from
+what they were at `begin`; executors find them without looking at others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from tidelog.plan.executor import Executor, TaskReport, Watch, unwatched
+from tidelog.plan.executor import Task as Materialising
+from tidelog.plan.parts import Mark, Part, Timing
+from tidelog.program.model import AggregateRule, Rule, Value
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Row = tuple[Value, ...]
+Rows = "Sequence[Row] | pa.Table"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A rule, and the part that each body literal reads.
+
+    A positive literal matches the tuples of its part; a negative one holds if no tuple of
+    its part matches. Entries of `parts` for other literals are None. `driver`, always a
+    positive literal, is where evaluation starts: it matches the *touched* tuples of its part
+    only. Without a driver any order will do and every tuple counts.
+
+    Readings are made by `plan.readings`, which turns a negative literal that drives into
+    a positive one, and puts the head before the body for backward chaining.
+    """
+
+    rule: Rule
+    parts: tuple[Part | Timing | None, ...]
+    driver: int | None = None
+
+
+# --- sets of tuples, in any order ---------------------------------------------
+
+
+@dataclass(frozen=True)
+class Supported:
+    """A guard: keeps a tuple that is explicit or has an instance of `forms` from lower ranks.
+
+    `forms` are backward (the head drives). Tuples of the sweep's own relations that an
+    instance matches must have a rank lower than the head's.
+    """
+
+    forms: tuple[Reading, ...]
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A guard: backward chaining with saturation (Check and Saturate of FBF).
+
+    `base` and `recursive` are backward, `forward` is driven by PROVING tuples. A branch
+    deeper than `depth` steps is given up (None: never; 0: always).
+
+    Check(F), unless F is CHECKED already:
+      0 if the branch is to be given up, F becomes BLOCKED, and that is all
+      1 F becomes CHECKED; if it is DELAYED or EXPLICIT or has an instance of `base`,
+        saturate from F
+      2 otherwise, for each instance of `recursive`: Check each tuple of the sweep's own relations
+        that it matches; if one of them is then BLOCKED and not PROVED, F becomes BLOCKED;
+        stop as soon as F is PROVED
+    Saturate(F): F becomes PROVED; then, for each instance of `forward` driven by a newly PROVED
+    tuple, its head becomes PROVED in turn if it is CHECKED, and DELAYED if it is not.
+    The guard keeps what is PROVED.
+    """
+
+    base: tuple[Reading, ...]
+    recursive: tuple[Reading, ...]
+    forward: tuple[Reading, ...]
+    depth: int | None = None
+
+
+Guard = Supported | Proof
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Spread along rules, from a start, until nothing more is reached.
+
+      1 touched tuples of `relations` in `start` become QUEUED
+      2 the head of each instance of `seeds` is reached: if it is in `reach` and not waiting
+        already, it becomes QUEUED (a head that is not stored is stored first)
+      3 repeat: every QUEUED tuple loses that mark and, unless the guard keeps it, becomes CURRENT;
+        if there is none, the sweep is over
+      4 the head of each instance of `forms` is reached likewise; they are driven by CURRENT
+      5 CURRENT tuples lose that mark and gain `settle`
+
+    With `ranks`, a tuple that becomes QUEUED in step 2 or 4 takes as its rank one more than
+    the highest rank of the tuples of `relations` that the instance matches (1 if there is
+    none), and those of step 1 take rank 1.
+    """
+
+    relations: tuple[str, ...]
+    start: Part
+    seeds: tuple[Reading, ...]
+    forms: tuple[Reading, ...]
+    reach: Part
+    settle: Mark
+    guard: Guard | None = None
+    ranks: bool = False
+    phase: str = ""  # the name of this step in reports
+
+
+@dataclass(frozen=True)
+class Redeem:
+    """One-step rederivation: touched tuples of `relations` in `candidates` that still follow.
+
+    A candidate in `known`, or with an instance of `forms` (backward), becomes QUEUED. One
+    instance is enough, and no more are considered. `ranks` as in a sweep.
+    """
+
+    relations: tuple[str, ...]
+    candidates: Part
+    known: Part
+    forms: tuple[Reading, ...]
+    ranks: bool = False
+    phase: str = ""
+
+
+# --- numbers of derivations -----------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Keep one count for each tuple: how many rule instances derive it.
+
+    Every instance of `lost` takes one from its head's count, every one of `gained` adds one.
+    Then a touched tuple holds if it is explicit or has a count, and is marked so (AFTER).
+    """
+
+    relations: tuple[str, ...]
+    lost: tuple[Reading, ...]
+    gained: tuple[Reading, ...]
+    phase: str = ""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Go through the iterations of the old run and of the new one together.
+
+    A tuple is derived by so many instances in each iteration: explicit facts count as one
+    instance in iteration 1; an instance of a `base` rule belongs to iteration 1; one of a
+    `recursive` rule to the iteration after the latest in which one of its tuples (of
+    `relations`) was first derived. A tuple is there from the first iteration in which it
+    has an instance.
+
+    `keep` is "trace": the count of every iteration is kept; or "first": the first iteration and
+    the count in it. The task brings numbers and marks from the old run to the new one. An
+    instance that is in iteration k of the old run but not of the new one takes one
+    from its head's count in k, and the other way round it adds one; no other instance is considered,
+    except that with "first" a tuple that lost its first iteration is looked up again
+    (*re-discovery*), which counts as considering the instances found.
+
+    `removed` rules are in the old run only, `added` ones in the new run only; `base` and
+    `recursive` rules, which do not include them, are in both.
+    """
+
+    relations: tuple[str, ...]
+    base: tuple[Rule, ...]
+    recursive: tuple[Rule, ...]
+    removed: tuple[Rule, ...] = ()
+    added: tuple[Rule, ...] = ()
+    keep: str = "trace"
+    phase: str = ""
+
+
+@dataclass(frozen=True)
+class Regroup:
+    """Bring an aggregate up to date: only groups with lost or gained rows are looked at."""
+
+    rule: AggregateRule
+    phase: str = ""
+
+
+Maintaining = Sweep | Redeem | Tally | Steps | Regroup
+
+
+class Abandoned(Exception):
+    """A task has considered more rule instances than it was given; what it did stands half done."""
+
+
+@dataclass
+class PhaseReport(TaskReport):
+    """What a maintenance task did; `touched` are the tuples whose marks or numbers it changed.
+
+    `considered` has every instance as (rule id, head, matched tuples...) when the executor
+    was asked to remember them (`Keeper.remember`), else it stays empty.
+    """
+
+    phase: str = ""
+    touched: int = 0
+    considered: list[tuple[object, ...]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """All that an executor knows of a tuple, for tests."""
+
+    marks: Mark
+    first: int = 0  # rank, or first iteration; 0: none kept
+    count: int = 0
+    trace: Mapping[int, int] = field(default_factory=dict)  # iteration -> count
+
+
+class Delta(Protocol):
+    """The tuples that a commit takes from a relation and adds to it; valid for ever once read."""
+
+    deleted: pa.Table
+    inserted: pa.Table
+
+
+class Keeper(Executor, Protocol):
+    """An executor that can bring answers up to date.
+
+    Outside of a commit its relations hold the current answers; `size` and `table` give
+    these until `commit`, also while one is under way.
+    """
+
+    def begin(self) -> None:
+        """Start a commit."""
+
+    def commit(self) -> None:
+        """What is AFTER becomes what is held."""
+
+    def rollback(self) -> None:
+        """Everything as it was at `begin`: tuples, numbers, relations made or dropped since."""
+
+    def drop(self, relation: str) -> None:
+        """Forget a relation that no rule reads or derives any more."""
+
+    def assert_rows(self, relation: str, rows: Sequence[Row] | pa.Table) -> int:
+        """Make rows explicit: EXPLICIT, ASSERTED, and ADDED where not HELD yet and no rule derives into it.
+
+        The number of rows that were not explicit before. A row that was retracted in this commit is
+        simply explicit again.
+        """
+
+    def retract_rows(self, relation: str, rows: Sequence[Row] | pa.Table) -> int:
+        """The reverse of `assert_rows`; the number of rows that were explicit before."""
+
+    def derives(self, relations: Sequence[str]) -> None:
+        """Say which relations rules derive into. In all others a tuple holds if and only if it is explicit."""
+
+    def keep_going(
+        self, task: Maintaining | Materialising, watch: Watch = unwatched, budget: int | None = None
+    ) -> PhaseReport:
+        """Run a task. Raises Abandoned once it has considered more than `budget` rule instances."""
+
+    def undo(self, relations: Sequence[str]) -> None:
+        """Put relations back to where they were before any task of this commit touched them.
+
+        Assertions and retractions stay.
+        """
+
+    def renew(self, relations: Sequence[str]) -> None:
+        """Set the tuples of relations aside and start them anew from their explicit facts.
+
+        Until `renewed`, tasks that materialise (Derive, Fixpoint, Group) and Tally and Steps from
+        nothing may run; all relations read as they are now (AFTER), and nothing else.
+        """
+
+    def renewed(self, relations: Sequence[str]) -> None:
+        """End of `renew`: mark what is lost and gained against what was set aside."""
+
+    def changed(self, relation: str) -> tuple[int, int]:
+        """The number of tuples lost and gained so far in this commit."""
+
+    def delta(self, relation: str) -> Delta:
+        """What this commit takes from a relation and adds to it."""
+
+    def standing(self, relation: str) -> dict[Row, Standing]:
+        """All stored tuples with what is known of them, for tests."""
+
+    def remember(self, on: bool) -> None:
+        """Whether tasks remember every rule instance they consider, for tests."""

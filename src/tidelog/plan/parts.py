@@ -1,0 +1,128 @@
+"""Parts of a relation: which tuples an atom reads while answers are being brought up to date.
+
+During a commit the old answers, the new ones and everything an algorithm wants to
+remember lie in one place: each stored tuple carries *marks*. A `Part` is the set of
+tuples whose marks are of certain kinds, written with the set operations of the papers:
+
+    I - (D - A)          what was held and has not been deleted for good
+    (I - D) | A          what holds now
+
+Executors see a part as a table over the 2^13 combinations of marks, a bit for each.
+
+In a fixpoint that goes *in step* (see `maintenance.Steps`) a tuple is not simply there
+or not: it is there from an iteration on, in the old run and in the new one. What an
+atom reads in iteration k is then a set of `Timing`s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum, IntFlag
+from functools import cache
+from typing import Self
+
+
+class Mark(IntFlag):
+    """What is known of a tuple. The first two outlive a commit, the others do not."""
+
+    EXPLICIT = 1  # asserted by the user
+    HELD = 2  # in the answers as they were before the commit (I)
+    DELETED = 4  # D
+    ADDED = 8  # A
+    RETRACTED = 16  # no longer explicit (E⁻)
+    ASSERTED = 32  # newly explicit (E⁺)
+    QUEUED = 64  # reached by a sweep, its consequences not drawn yet
+    CURRENT = 128  # its consequences are being drawn (Δ)
+    CHECKED = 256  # C of FBF
+    PROVED = 512  # P of FBF
+    PROVING = 1024  # the newest of P
+    BLOCKED = 2048  # B of FBF
+    DELAYED = 4096  # Y of FBF
+
+
+COMBINATIONS = 1 << len(Mark)
+LASTING = Mark.EXPLICIT | Mark.HELD
+
+
+@dataclass(frozen=True)
+class Part:
+    """The tuples whose marks are a combination that `table` has a bit for."""
+
+    table: int
+
+    def __or__(self, other: Part) -> Part:
+        return Part(self.table | other.table)
+
+    def __and__(self, other: Part) -> Part:
+        return Part(self.table & other.table)
+
+    def __sub__(self, other: Part) -> Part:
+        return Part(self.table & ~other.table)
+
+    def __invert__(self) -> Part:
+        return Part(((1 << COMBINATIONS) - 1) & ~self.table)
+
+    def __contains__(self, marks: Mark) -> bool:
+        return bool(self.table >> marks & 1)
+
+    def __repr__(self) -> str:
+        return f"<Part of {self.table.bit_count()} combinations>"
+
+
+@cache
+def having(mark: Mark) -> Part:
+    """The tuples that have a mark."""
+    return Part(sum(1 << marks for marks in range(COMBINATIONS) if marks & mark))
+
+
+# The papers' sets.
+I = having(Mark.HELD)  # noqa: E741
+D = having(Mark.DELETED)
+A = having(Mark.ADDED)
+E = having(Mark.EXPLICIT)
+CURRENT = having(Mark.CURRENT)
+QUEUED = having(Mark.QUEUED)
+WAITING = QUEUED | CURRENT
+
+# What relations of other strata show: the answers before and after, and what tells them apart.
+BEFORE = I
+AFTER = (I - D) | A
+LOST = BEFORE - AFTER
+GAINED = AFTER - BEFORE
+KEPT = BEFORE & AFTER
+
+
+class When(Enum):
+    """Whether a run has a tuple in iteration k: not before k, since k - 1, or for longer."""
+
+    NOT_YET = 0
+    JUST = 1  # Δ: first derived in iteration k - 1
+    BEFORE = 2
+
+
+@dataclass(frozen=True)
+class Timing:
+    """A set of pairs (in the old run, in the new run)."""
+
+    pairs: frozenset[tuple[When, When]]
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[When, When]]) -> Self:
+        """The timing with these pairs."""
+        return cls(frozenset(pairs))
+
+    def __or__(self, other: Timing) -> Timing:
+        return Timing(self.pairs | other.pairs)
+
+    def __contains__(self, pair: tuple[When, When]) -> bool:
+        return pair in self.pairs
+
+
+_ALL = [(old, new) for old in When for new in When if (old, new) != (When.NOT_YET, When.NOT_YET)]
+SAME = Timing.of(pair for pair in _ALL if pair[0] == pair[1])  # both runs agree on the tuple
+FRESH = Timing.of(
+    pair for pair in _ALL if pair[0] != pair[1] and When.JUST in pair
+)  # they part, or meet, now
+PENDING = Timing.of(pair for pair in _ALL if pair[0] != pair[1] and When.JUST not in pair)
+EITHER = Timing.of(_ALL)
