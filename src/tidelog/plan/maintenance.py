@@ -23,14 +23,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from tidelog.plan.executor import Executor, TaskReport, Watch, unwatched
 from tidelog.plan.executor import Task as Materialising
-from tidelog.plan.parts import Mark, Part, Timing
+from tidelog.plan.parts import Mark, Part
 from tidelog.program.model import AggregateRule, Rule, Value
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Row = tuple[Value, ...]
-Rows = "Sequence[Row] | pa.Table"
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class Reading:
     """
 
     rule: Rule
-    parts: tuple[Part | Timing | None, ...]
+    parts: tuple[Part | None, ...]
     driver: int | None = None
 
 
@@ -259,7 +258,7 @@ class Keeper(Executor, Protocol):
         """The reverse of `assert_rows`; the number of rows that were explicit before."""
 
     def derives(self, relations: Sequence[str]) -> None:
-        """Say which relations rules derive into. In all others a tuple holds if and only if it is explicit."""
+        """Say which relations rules derive into; in all others a tuple holds if it is explicit."""
 
     def keep_going(
         self, task: Maintaining | Materialising, watch: Watch = unwatched, budget: int | None = None

@@ -8,19 +8,13 @@ tuples whose marks are of certain kinds, written with the set operations of the 
     (I - D) | A          what holds now
 
 Executors see a part as a table over the 2^13 combinations of marks, a bit for each.
-
-In a fixpoint that goes *in step* (see `maintenance.Steps`) a tuple is not simply there
-or not: it is there from an iteration on, in the old run and in the new one. What an
-atom reads in iteration k is then a set of `Timing`s.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import Enum, IntFlag
+from enum import IntFlag
 from functools import cache
-from typing import Self
 
 
 class Mark(IntFlag):
@@ -91,38 +85,3 @@ AFTER = (I - D) | A
 LOST = BEFORE - AFTER
 GAINED = AFTER - BEFORE
 KEPT = BEFORE & AFTER
-
-
-class When(Enum):
-    """Whether a run has a tuple in iteration k: not before k, since k - 1, or for longer."""
-
-    NOT_YET = 0
-    JUST = 1  # Δ: first derived in iteration k - 1
-    BEFORE = 2
-
-
-@dataclass(frozen=True)
-class Timing:
-    """A set of pairs (in the old run, in the new run)."""
-
-    pairs: frozenset[tuple[When, When]]
-
-    @classmethod
-    def of(cls, pairs: Iterable[tuple[When, When]]) -> Self:
-        """The timing with these pairs."""
-        return cls(frozenset(pairs))
-
-    def __or__(self, other: Timing) -> Timing:
-        return Timing(self.pairs | other.pairs)
-
-    def __contains__(self, pair: tuple[When, When]) -> bool:
-        return pair in self.pairs
-
-
-_ALL = [(old, new) for old in When for new in When if (old, new) != (When.NOT_YET, When.NOT_YET)]
-SAME = Timing.of(pair for pair in _ALL if pair[0] == pair[1])  # both runs agree on the tuple
-FRESH = Timing.of(
-    pair for pair in _ALL if pair[0] != pair[1] and When.JUST in pair
-)  # they part, or meet, now
-PENDING = Timing.of(pair for pair in _ALL if pair[0] != pair[1] and When.JUST not in pair)
-EITHER = Timing.of(_ALL)
