@@ -10,6 +10,7 @@ from tests.syntax.trees import HERE
 from tidelog.syntax import ast
 from tidelog.syntax.ast import Dialect, Role
 from tidelog.syntax.generate import TABLES, render
+from tidelog.syntax.errors import ProgramError
 from tidelog.syntax.parser import parse, read
 
 
@@ -58,6 +59,31 @@ ANY = ast.Wildcard(HERE)
 
 
 # --- declarations --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("input relation R(a: s64, b: s64) primary key (x) x.a", ["a"]),
+        ("input relation R(a: s64, b: s64) primary key (r) (r.b, r.a)\nR(1, 2).", ["b", "a"]),
+        ("input relation R(a: s64, b: s64)\n  primary key (b)\nS(x) :- R(x, _).", ["b"]),
+        (".decl r(a: number, b: number) btree primary key (a, b)\n.input r", ["a", "b"]),
+        (".decl r(a: number, b: number)\nprimary(x) :- key(x).", []),
+    ],
+)
+def test_primary_keys(text: str, key: list[str]) -> None:
+    declaration = parse(text).items[0]
+    assert isinstance(declaration, ast.RelationDecl)
+    assert [column.name for column in declaration.key] == key
+    assert all(column.span.text == column.name for column in declaration.key)
+
+
+def test_a_primary_key_of_another_row() -> None:
+    with pytest.raises(ProgramError) as caught:
+        parse("input relation R(a: s64, b: s64) primary key (x) (x.a, y.b)")
+    (problem,) = caught.value.diagnostics
+    assert (problem.code, problem.message) == ("TL0003", "expected 'x.', found 'y.'")
+    assert problem.span is not None and problem.span.text == "y.b"
 
 
 def test_ddlog_declarations() -> None:

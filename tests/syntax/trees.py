@@ -105,7 +105,8 @@ def declarations(draw: st.DrawFn, dialect: Dialect) -> ast.RelationDecl:
     role = Role.INTERNAL if is_souffle else draw(st.sampled_from(Role))
     types = TYPES if is_souffle else TYPES | st.just("float")  # Soufflé's float is double
     columns = [ast.Column(draw(FIELDS), draw(types), HERE) for _ in range(draw(st.integers(0, 8)))]
-    return ast.RelationDecl(draw(RELATIONS), tuple(columns), role, HERE, HERE)
+    key = tuple(ast.KeyColumn(name, HERE) for name in draw(st.lists(FIELDS, max_size=2)))
+    return ast.RelationDecl(draw(RELATIONS), tuple(columns), role, HERE, HERE, key)
 
 
 @st.composite

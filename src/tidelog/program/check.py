@@ -56,6 +56,7 @@ def check(
                 if draft is not None:
                     drafts[index] = draft
     relations.report_unknown()
+    relations.report_derived_keys()
     elaborator.report_unknown()
     settled = Settled(default)
     check_values(elaborator, settled, problems)
@@ -103,4 +104,5 @@ def _relation(info: RelationInfo, settled: Settled) -> Relation:
         input_options=tuple(info.input_options.items()),
         output_options=tuple(info.output_options.items()),
         printsize=info.printsize,
+        key=info.key,
     )

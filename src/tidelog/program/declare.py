@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from tidelog.program.cells import Cell, Origin, broken, fixed
 from tidelog.program.names import SIGNATURES
-from tidelog.program.problems import Problems, did_you_mean
+from tidelog.program.problems import Problems, did_you_mean, quoted
 from tidelog.program.types import Type, parse_type
 from tidelog.syntax import ast
 from tidelog.syntax.errors import Label
@@ -53,6 +53,8 @@ class RelationInfo:
     output_options: dict[str, str] = field(default_factory=dict)
     has_rule: bool = False
     has_fact: bool = False
+    key: tuple[int, ...] = ()
+    key_span: Span | None = None
 
     def cell(self, index: int) -> Cell:
         """The type of a column for one use. A use that is wrong must not spoil a declared column."""
@@ -117,6 +119,17 @@ class Relations:
                 notes=[f"used in {len(spans)} places"] if len(spans) > 3 else [],
                 hint=hint or "declare it: in a program with declarations every relation has one",
             )
+
+    def report_derived_keys(self) -> None:
+        """A primary key is for facts that are given: rules would not keep to it."""
+        for info in self.by_name.values():
+            if info.key and info.has_rule:
+                self.problems.add(
+                    "TL0114",
+                    f"`{info.name}` has a primary key, but rules derive into it",
+                    info.key_span,
+                    hint="give the key to an input relation, and derive into another one",
+                )
 
     def settle_roles(self) -> None:
         """What undeclared relations are for: never derived is an input, derived is an output."""
@@ -185,7 +198,32 @@ def _declare_relation(decl: ast.RelationDecl, relations: Relations, problems: Pr
         columns.append(ColumnInfo(column.name, type, broken() if type is None else Cell(), column.span))
     info = RelationInfo(decl.name, columns, decl.name_span, declared=True)
     info.is_input, info.is_output = decl.role is ast.Role.INPUT, decl.role is ast.Role.OUTPUT
+    _declare_key(decl, info, problems)
     relations.by_name[decl.name] = info
+
+
+def _declare_key(decl: ast.RelationDecl, info: RelationInfo, problems: Problems) -> None:
+    names = [column.name for column in info.columns]
+    seen: dict[str, Span] = {}
+    for column in decl.key:
+        if column.name not in names:
+            problems.add(
+                "TL0114",
+                f"`{decl.name}` has no column `{column.name}`",
+                column.span,
+                others=[info.place("declared here")],
+                hint=did_you_mean(column.name, names) or f"the columns are {quoted(names)}",
+            )
+        elif column.name in seen:
+            problems.add(
+                "TL0114",
+                f"`{column.name}` is twice in the primary key of `{decl.name}`",
+                column.span,
+                others=[Label(seen[column.name], "first given here")],
+            )
+        seen.setdefault(column.name, column.span)
+    info.key = tuple(names.index(name) for name in seen if name in names)
+    info.key_span = decl.key[0].span if decl.key else None
 
 
 def type_hint(name: str) -> str:

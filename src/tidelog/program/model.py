@@ -27,7 +27,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Relation:
-    """A relation. `made_by` says which rewrite made it; None for the user's own."""
+    """A relation. `made_by` says which rewrite made it; None for the user's own.
+
+    `key` are the columns of its primary key; there is none where it is empty.
+    """
 
     name: str
     columns: tuple[Column, ...]
@@ -38,6 +41,7 @@ class Relation:
     input_options: tuple[tuple[str, str], ...] = ()
     output_options: tuple[tuple[str, str], ...] = ()
     printsize: bool = False
+    key: tuple[int, ...] = ()
 
     @property
     def arity(self) -> int:

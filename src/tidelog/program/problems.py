@@ -27,6 +27,7 @@ CODES: dict[str, str] = {
     "TL0111": "directive for an unknown relation",
     "TL0112": "`_` where a value is needed",
     "TL0113": "too many `group_by`s in one rule",
+    "TL0114": "a primary key that cannot be",
     "TL0201": "a variable with two types",
     "TL0202": "a value of the wrong type in a column",
     "TL0203": "a literal outside the range of its type",

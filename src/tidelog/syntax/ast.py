@@ -222,14 +222,23 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
+class KeyColumn:
+    """A column of a primary key."""
+
+    name: str
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class RelationDecl:
-    """`input relation R(x: t, ...)` or `.decl R(x: t, ...)`."""
+    """`input relation R(x: t, ...)` or `.decl R(x: t, ...)`; `key` is its primary key, if it has one."""
 
     name: str
     columns: tuple[Column, ...]
     role: Role
     span: Span = field(compare=False, repr=False)
     name_span: Span = field(compare=False, repr=False)
+    key: tuple[KeyColumn, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

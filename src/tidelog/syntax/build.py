@@ -58,22 +58,41 @@ class Builder:
     # --- declarations ----------------------------------------------------------
 
     def relation(self, v: Values, start: int, end: int) -> list[ast.Item]:
+        key = v.pop() if type(v[-1]) is _Key else ()
         *words, (name, name_span), columns = v
         role = ast.Role(words[0]) if len(words) == 2 else ast.Role.INTERNAL
         self.define(name)
-        return [ast.RelationDecl(name, columns, role, Span(self.source, start, end), name_span)]
+        return [ast.RelationDecl(name, columns, role, Span(self.source, start, end), name_span, key)]
 
     def decl(self, v: Values, start: int, end: int) -> list[ast.Item]:
         columns = next(value for value in v if type(value) is _Columns)
+        key = v[-1] if type(v[-1]) is _Key else ()
         span = Span(self.source, start, end)
         items: list[ast.Item] = []
         for value in v[1 : v.index(columns)]:
             self.define(value[0])
-            items.append(ast.RelationDecl(value[0], tuple(columns), ast.Role.INTERNAL, span, value[1]))
+            items.append(ast.RelationDecl(value[0], tuple(columns), ast.Role.INTERNAL, span, value[1], key))
         return items
 
     def relation_name(self, v: Values, start: int, end: int) -> tuple[str, Span]:
         return v[0], Span(self.source, start, end)
+
+    def key(self, v: Values, start: int, end: int) -> tuple[ast.KeyColumn, ...]:
+        return _Key(v[1:])
+
+    def key_of(self, v: Values, start: int, end: int) -> tuple[ast.KeyColumn, ...]:
+        row = v[0][v[0].index("(") + 1 : -1].strip()
+        for name, column in v[1:]:
+            if name != row:
+                at = column.span.start - len(name) - 1
+                self._report("TL0003", f"expected '{row}.', found '{name}.'", at, column.span.end)
+        return _Key(column for _, column in v[1:])
+
+    def key_column(self, v: Values, start: int, end: int) -> ast.KeyColumn:
+        return ast.KeyColumn(v[0], Span(self.source, start, end))
+
+    def key_field(self, v: Values, start: int, end: int) -> tuple[str, ast.KeyColumn]:
+        return v[0], ast.KeyColumn(v[1], Span(self.source, end - len(v[1]), end))
 
     def columns(self, v: Values, start: int, end: int) -> tuple[ast.Column, ...]:
         return _Columns(v)
@@ -333,6 +352,10 @@ class Builder:
 
     def group_record(self, v: Values, start: int, end: int) -> tuple[ast.Literal, ...]:
         return (ast.Positive(v[0], Span(self.source, start, end)),)
+
+
+class _Key(tuple[ast.KeyColumn, ...]):
+    """The primary key of a declaration."""
 
 
 class _Columns(tuple[ast.Column, ...]):

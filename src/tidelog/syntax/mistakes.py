@@ -321,6 +321,8 @@ def _hint_after_name(name: object, word: str) -> str | None:
         return "a relation is declared as in: input relation R(x: s64, y: string)"
     if name == "var":
         return "a variable is set in the body of a rule"
+    if name == "primary":
+        return "a primary key is written primary key (a, b), or primary key (x) (x.a, x.b)"
     if word in (":-", ".", ","):
         return f"a relation without columns is written {_shorten(str(name))}()"
     return None
@@ -337,7 +339,6 @@ _LATER_WORDS = {
     "transformer": "transformers are",
     "stream": "streams are",
     "multiset": "multisets are",
-    "primary": "primary keys are",
     "eqrel": "equivalence relations are",
 }
 _LATER_CHARACTERS = {

@@ -35,6 +35,11 @@ _LEVEL = {op: level for level, ops in enumerate(ast.BINARY_OPERATORS, 1) for op 
 # `not` has a level of its own between `and` and the comparisons
 _LEVEL = {op: level + (level >= _NOT) for op, level in _LEVEL.items()}
 
+_DIRECTIVES = frozenset(
+    ("decl", "input", "output", "printsize", "type", "comp", "init", "include", "limitsize", "plan", "pragma")
+    + ("functor", "override", "lattice", "once", "group_by")
+)
+
 _SOUFFLE_OPERATORS = {
     "or": "||",
     "and": "&&",
@@ -122,10 +127,21 @@ def _declaration(item: ast.RelationDecl, style: _Style) -> str:
         role = "" if item.role is ast.Role.INTERNAL else f"{item.role.value} "
         start = f"{role}relation {item.name}("
     columns = [f"{column.name}: {written_type(column.type, style.dialect)}" for column in item.columns]
-    line = start + ", ".join(columns) + ")"
+    key = _key(item, style)
+    line = start + ", ".join(columns) + ")" + key
     if len(line) <= WIDTH:
         return line
-    return start + "\n" + ",\n".join(INDENT + column for column in columns) + "\n)"
+    return start + "\n" + ",\n".join(INDENT + column for column in columns) + "\n)" + key
+
+
+def _key(item: ast.RelationDecl, style: _Style) -> str:
+    if not item.key:
+        return ""
+    names = [column.name for column in item.key]
+    if style.souffle or _DIRECTIVES & set(names):  # `x.input` would be read as a directive
+        return f" primary key ({', '.join(names)})"
+    fields = ", ".join(f"x.{name}" for name in names)
+    return f" primary key (x) {fields if len(names) == 1 else f'({fields})'}"
 
 
 _BARE_OPTION = re.compile(r"(?!_\Z)[^\W\d]\w*\Z")
