@@ -9,8 +9,8 @@ import pytest
 from tests.syntax.trees import HERE
 from tidelog.syntax import ast
 from tidelog.syntax.ast import Dialect, Role
-from tidelog.syntax.generate import TABLES, render
 from tidelog.syntax.errors import ProgramError
+from tidelog.syntax.generate import TABLES, render
 from tidelog.syntax.parser import parse, read
 
 

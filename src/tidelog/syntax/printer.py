@@ -35,10 +35,10 @@ _LEVEL = {op: level for level, ops in enumerate(ast.BINARY_OPERATORS, 1) for op 
 # `not` has a level of its own between `and` and the comparisons
 _LEVEL = {op: level + (level >= _NOT) for op, level in _LEVEL.items()}
 
-_DIRECTIVES = frozenset(
-    ("decl", "input", "output", "printsize", "type", "comp", "init", "include", "limitsize", "plan", "pragma")
-    + ("functor", "override", "lattice", "once", "group_by")
-)
+_DIRECTIVES = {
+    *("decl", "input", "output", "printsize", "type", "comp", "init", "include", "limitsize"),
+    *("plan", "pragma", "functor", "override", "lattice", "once", "group_by"),
+}
 
 _SOUFFLE_OPERATORS = {
     "or": "||",
