@@ -30,6 +30,7 @@ from tidelog.program.model import (
 Row = tuple[Value, ...]
 Model = dict[str, set[Row]]
 Env = dict[str, Value]
+Instance = tuple[object, ...]  # rule id, head, the rows that the positive atoms of the body match
 
 FUNCTIONS: dict[str, Callable[..., Value]] = {
     "add": lambda a, b: a + b,
@@ -99,19 +100,19 @@ def divides(literal: Literal) -> bool:
     return found
 
 
-def instances(rule: Rule, model: Mapping[str, set[Row]]) -> list[Env]:
+def bindings(rule: Rule, model: Mapping[str, set[Row]]) -> list[Env]:
     """Every binding of all variables of the body, each `_` of a positive atom among them."""
     envs: list[Env] = [{}]
     bound: set[str] = set()
-    atoms = [literal for literal in rule.body if isinstance(literal, Positive)]
+    atoms = list(enumerate(literal for literal in rule.body if isinstance(literal, Positive)))
     tests = [literal for literal in rule.body if not isinstance(literal, Positive)]
     while atoms or tests:
         ready = [literal for literal in tests if needed(literal) <= bound]
         chosen = next((literal for literal in ready if not divides(literal)), None)
         if chosen is None and atoms:  # products last
-            atom = max(atoms, key=lambda literal: len(needed(literal) & bound))
-            atoms.remove(atom)
-            envs = joined(envs, bound, atom.atom, f"_{len(atoms)}", model)
+            place, atom = max(atoms, key=lambda entry: len(needed(entry[1]) & bound))
+            atoms.remove((place, atom))
+            envs = joined(envs, bound, atom.atom, f"_{place}", model)
             bound |= needed(atom)
         else:
             chosen = chosen or ready[0]
@@ -165,7 +166,7 @@ def holds(literal: Literal, env: Env, model: Mapping[str, set[Row]]) -> bool:
 def derived(rule: Rule | AggregateRule, model: Mapping[str, set[Row]]) -> Iterable[Row]:
     if isinstance(rule, Rule):
         return [tuple(value_of(t, env) for t in rule.head.terms if isinstance(t, Var | Const))
-                for env in instances(rule, model)]  # fmt: skip
+                for env in bindings(rule, model)]  # fmt: skip
     groups: dict[Row, list[Value]] = {}
     for row in model[rule.source]:
         groups.setdefault(tuple(row[j] for j in rule.keys), []).append(row[rule.value or 0] if row else True)
@@ -205,6 +206,38 @@ def model_of(program: Program, facts: Mapping[str, Iterable[Row]] | None = None)
     return model
 
 
+def matched(rule: Rule, env: Env) -> list[Row]:
+    """The rows that the positive atoms of the body match under a binding, in the order of the body."""
+    found, atoms = [], [literal.atom for literal in rule.body if isinstance(literal, Positive)]
+    for position, atom in enumerate(atoms):
+        row = []
+        for j, term in enumerate(atom.terms):
+            blank = f"_{position}.{j}"
+            row.append(value_of(term, env) if isinstance(term, Var | Const) else env[blank])
+        found.append(tuple(row))
+    return found
+
+
+def instances(program: Program, model: Mapping[str, set[Row]]) -> set[Instance]:
+    """Every instance of every rule that fires in a model: inst(Π, I) of maintenance-revisited.
+
+    What an instance matches tells it from all others, since each variable gets its value from there.
+    """
+    found: set[Instance] = set()
+    for rule in program.rules:
+        for env in bindings(rule, model):
+            head = tuple(value_of(t, env) for t in rule.head.terms if isinstance(t, Var | Const))
+            found.add((rule.id, head, *matched(rule, env)))
+    return found
+
+
+def optimum(
+    old: Program, before: Mapping[str, set[Row]], new: Program, after: Mapping[str, set[Row]]
+) -> set[Instance]:
+    """What an optimal algorithm considers (maintenance-revisited, Definition 26)."""
+    return instances(old, before) ^ instances(new, after)
+
+
 def count_instances(program: Program, model: Model) -> dict[int, int]:
     """The number of instances that each rule has in the final model."""
-    return {rule.id: len(instances(rule, model)) for rule in program.rules}
+    return {rule.id: len(bindings(rule, model)) for rule in program.rules}

@@ -4,7 +4,8 @@ A program has input relations with facts and a few layers of derived relations.
 The relations of a layer may read one another (linear, non-linear and mutual
 recursion); negation and aggregates read lower layers only, so every program is
 stratified. Computed numbers and strings are bounded by a condition beside them,
-so every fixpoint is finite. A seed always gives the same program.
+so every fixpoint is finite. A seed always gives the same program. `tests.properties.histories`
+makes sequences of commits with the same generator.
 """
 
 from __future__ import annotations
@@ -48,14 +49,17 @@ class _Rule:
 
 def generate(seed: int) -> RandomProgram:
     """The program of a seed."""
-    return _Generator(seed).program()
+    return Generator(seed).program()
 
 
-class _Generator:
-    def __init__(self, seed: int) -> None:
+class Generator:
+    """Draws relations, facts and rules. The numbers among the constants are those below `numbers`."""
+
+    def __init__(self, seed: int, numbers: int = len(NUMBERS)) -> None:
         self.seed = seed
         self.random = random.Random(seed)
         self.souffle = self.random.random() < 0.5
+        self.numbers = range(numbers)
         self.fresh = 0
 
     # --- the whole ---------------------------------------------------------------
@@ -102,7 +106,7 @@ class _Generator:
 
     def constant(self, type: str) -> str:
         if type == NUMBER:
-            return str(self.random.choice(NUMBERS))
+            return str(self.random.choice(self.numbers))
         if type == STRING:
             return f'"{self.random.choice(STRINGS)}"'
         return self.random.choice(("0.5", "1.0", "2.25"))
@@ -186,7 +190,7 @@ class _Generator:
 
     def number_expression(self, numbers: list[str]) -> str:
         x = self.random.choice(numbers)
-        y = self.random.choice([*numbers, *map(str, NUMBERS)])
+        y = self.random.choice([*numbers, *map(str, self.numbers)])
         divisor = self.random.randint(1, 4)
         return self.random.choice(
             (
@@ -237,7 +241,7 @@ class _Generator:
                 op = "count"
             body = f"{relation.name}({', '.join(terms)})"
             if values and self.random.random() < 0.3:
-                body += f", {self.random.choice(values)} > {self.random.choice(NUMBERS)}"
+                body += f", {self.random.choice(values)} > {self.random.choice(self.numbers)}"
             value = "" if op == "count" else f" {self.random.choice(values)}"
             text = f"{op}{value} : {{ {body} }}"
         else:
