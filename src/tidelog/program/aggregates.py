@@ -42,7 +42,7 @@ from tidelog.program.model import (
     Wildcard,
     variables,
 )
-from tidelog.program.types import DOUBLE, S64, Type
+from tidelog.program.types import DOUBLE, S64, UNKNOWN, Type
 from tidelog.syntax.errors import InternalError
 from tidelog.syntax.source import Span
 
@@ -50,11 +50,16 @@ if TYPE_CHECKING:
     from tidelog.program.lower import Lowering
 
 MADE_BY = "aggregate"
+PROJECTED = "$only$"  # in the name of a relation made by `program.projections`
 _PARTS = {"in": ", values", "all": ", zeros too"}
 
 
 def label(relation: str) -> str:
     """A relation's name for people: that of one made here says which aggregate of what it is part of."""
+    whole, projected, columns = relation.partition(PROJECTED)
+    if projected:
+        numbers = ", ".join(str(int(column) + 1) for column in columns.split("_") if column)
+        return f"{label(whole)} (only {f'column {numbers}' if numbers else 'whether any'})"
     head, *made = relation.split("$")
     return f"{head} ({made[1]}{''.join(_PARTS[part] for part in made[2:])})" if made else relation
 
@@ -77,7 +82,9 @@ def lower_aggregate(
     op = Aggregation(aggregate.op)
     name = _group(low, op, keys, own, guard, value, aggregate.span)
     type = result_type(op, value)
-    if op in (Aggregation.COUNT, Aggregation.SUM) and not _never_empty(own, keys, around):
+    # A sum of what has no type yet is not 0 yet: a value has a type.
+    has_zero = op in (Aggregation.COUNT, Aggregation.SUM) and type != UNKNOWN
+    if has_zero and not _never_empty(own, keys, around):
         name = _with_zero(low, name, keys, type, around)
     return _read(low, name, keys, type, low.settled.type(aggregate.cell), named)
 

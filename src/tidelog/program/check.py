@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tidelog.program.cycles import check_cycles, check_lowered, component_numbers, draft_edges
-from tidelog.program.declare import RelationInfo, declare
+from tidelog.program.declare import Earlier, RelationInfo, declare
 from tidelog.program.draft import DRule
 from tidelog.program.elaborate import Elaborator
 from tidelog.program.facts import PlainFacts
@@ -29,6 +29,7 @@ from tidelog.syntax import ast
 from tidelog.syntax.errors import ProgramError
 
 NOTHING_KNOWN: Mapping[str, tuple[Type, ...]] = {}
+NOTHING_EARLIER = Earlier()
 
 
 def check(
@@ -36,14 +37,16 @@ def check(
     known: Mapping[str, tuple[Type, ...]] = NOTHING_KNOWN,
     *,
     default: Type | None = None,
+    earlier: Earlier = NOTHING_EARLIER,
 ) -> Program:
     """Check a parsed program; raises ProgramError with every problem found.
 
-    `known` has the column types of undeclared relations, as their facts show them.
+    `known` has the column types of undeclared relations, as their facts show them; `earlier`
+    what commits before this one have settled.
     Columns that nothing determines get the type `default`, or UNKNOWN.
     """
     problems = Problems()
-    relations = declare(module, known, problems)
+    relations = declare(module, known, problems, earlier)
     elaborator = Elaborator(relations, problems, module.dialect)
     plain = PlainFacts(relations)
     rules = [item for item in module.items if isinstance(item, ast.Rule)]

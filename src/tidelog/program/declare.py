@@ -75,11 +75,23 @@ class RelationInfo:
         return Label(self.span, text) if self.span is not None else None
 
 
+@dataclass(frozen=True)
+class Earlier:
+    """What earlier commits have settled about relations that are not declared.
+
+    A column keeps the type it has once had. Relations `with_facts` had facts in the program.
+    """
+
+    types: Mapping[str, tuple[Type, ...]] = field(default_factory=dict)
+    with_facts: frozenset[str] = frozenset()
+
+
 class Relations:
     """All relations by name, in order of declaration and then of mention."""
 
-    def __init__(self, problems: Problems) -> None:
+    def __init__(self, problems: Problems, earlier: Earlier) -> None:
         self.problems = problems
+        self.earlier = earlier
         self.by_name: dict[str, RelationInfo] = {}
         self.typed = False
         self.unknown: dict[str, list[Span]] = {}
@@ -99,8 +111,13 @@ class Relations:
         if info is None and self.typed:
             self.unknown.setdefault(atom.relation, []).append(atom.name_span)
         elif info is None:
-            columns = [ColumnInfo(f"c{i}", None, Cell()) for i in range(len(atom.args))]
+            types = self.earlier.types.get(atom.relation)
+            if types is None:
+                columns = [ColumnInfo(f"c{i}", None, Cell()) for i in range(len(atom.args))]
+            else:
+                columns = _settled_columns(atom.relation, types, "so far")
             info = RelationInfo(atom.relation, columns, atom.name_span, declared=False)
+            info.has_fact = atom.relation in self.earlier.with_facts
             self.by_name[atom.relation] = info
         return info
 
@@ -140,21 +157,28 @@ class Relations:
                 info.is_output = info.is_output or (info.has_rule and not any_output)
 
 
-def declare(module: ast.Module, known: Mapping[str, tuple[Type, ...]], problems: Problems) -> Relations:
+def _settled_columns(name: str, types: Iterable[Type], where: str) -> list[ColumnInfo]:
+    return [
+        ColumnInfo(f"c{i}", None, fixed(t, Origin(None, f"column c{i} of `{name}` is {t} {where}")))
+        for i, t in enumerate(types)
+    ]
+
+
+def declare(
+    module: ast.Module,
+    known: Mapping[str, tuple[Type, ...]],
+    problems: Problems,
+    earlier: Earlier,
+) -> Relations:
     """Collect the relations that declarations, directives and facts given make known."""
-    relations = Relations(problems)
+    relations = Relations(problems, earlier)
     for item in module.items:
         if isinstance(item, ast.RelationDecl):
             _declare_relation(item, relations, problems)
     relations.typed = bool(relations.by_name)
     for name, types in known.items():
         if name not in relations.by_name:
-            columns = [
-                ColumnInfo(
-                    f"c{i}", None, fixed(t, Origin(None, f"column c{i} of `{name}` is {t} in its facts"))
-                )
-                for i, t in enumerate(types)
-            ]
+            columns = _settled_columns(name, types, "in its facts")
             relations.by_name[name] = RelationInfo(name, columns, None, declared=False, is_input=True)
     if not relations.typed:
         _mention_all(module, relations)

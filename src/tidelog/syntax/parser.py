@@ -30,19 +30,30 @@ MAX_ITEM_WORDS = 200_000
 MAX_STACK = 10 * MAX_DEPTH
 
 
-def parse(text: str, name: str = "<text>") -> ast.Module:
-    """Parse a program; raises `ProgramError` with every syntax mistake in it."""
+def parse(
+    text: str,
+    name: str = "<text>",
+    *,
+    dialect: ast.Dialect | None = None,
+    relations: frozenset[str] = frozenset(),
+) -> ast.Module:
+    """Parse a program; raises `ProgramError` with every syntax mistake in it.
+
+    A text that belongs to a larger program is read in that program's `dialect`; `relations` are
+    names that are certainly relations there.
+    """
     source = Source(name, text)
     whole = Span(source, 0, len(text))
     if not text.isascii() and (surrogate := re.search("[\ud800-\udfff]", text)):
         span = Span(source, surrogate.start(), surrogate.end())
         raise ProgramError([Diagnostic("TL0001", "half of a character (a lone surrogate)", span)])
-    dialect, problems = recognise(source)
+    recognised, problems = recognise(source)
+    dialect = dialect or recognised
     with _no_collection():
-        builder = Builder(source, dialect)
+        builder = Builder(source, dialect, relations)
         _Parser(builder).run()
         if builder.defined & builder.tested:  # a relation is named like a test: read its atoms as atoms
-            builder = Builder(source, dialect, frozenset(builder.defined))
+            builder = Builder(source, dialect, relations | builder.defined)
             _Parser(builder).run()
     problems += builder.problems
     if problems:
