@@ -17,7 +17,8 @@ export SPARK_SUBMIT_OPTS := -XX:-UsePerfData -Djava.io.tmpdir=$(BUILD)/tmp
 export PYTHONPATH :=
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint types property bench-materialise bench-memory bench-start clean
+.PHONY: help venv demo test lint types property bench-materialise bench-memory bench-start \
+        bench-updates bench-onefact bench-proportion clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' $(MAKEFILE_LIST) | column -t -s '#' 2>/dev/null \
@@ -46,14 +47,23 @@ lint: venv
 types: venv
 	$(BIN)/mypy
 
-property: venv ## compare the evaluators on CASES random programs (1000), from number SEED (0) on
-	$(BIN)/python -m tests.properties --cases $(CASES) --seed $(SEED)
+property: venv ## CASES random programs and histories of commits (1000), from number SEED (0) on, beside an oracle
+	$(BIN)/python -m tests.properties --cases $(CASES) --seed $(SEED) $(ARGS)
 
 bench-materialise: venv ## time whole evaluations beside other systems (ARGS="--skip-long")
 	$(BIN)/python -m benchmarks.materialise $(ARGS)
 
 bench-memory: venv ## bytes per stored tuple
 	$(BIN)/python -m benchmarks.memory $(ARGS)
+
+bench-updates: venv ## time updates by every algorithm against recomputing (ARGS="--only crdt --limit 60")
+	$(BIN)/python -m benchmarks.updates $(ARGS)
+
+bench-onefact: venv ## time one-fact commits beside differential dataflow (ARGS="--only OL.cedge")
+	$(BIN)/python -m benchmarks.onefact $(ARGS)
+
+bench-proportion: venv ## time one-fact commits among ten million facts (ARGS="--facts 100000")
+	$(BIN)/python -m benchmarks.proportion $(ARGS)
 
 bench-start: venv ## time from the shell prompt to the answers of a small program
 	$(BIN)/python -m benchmarks.start $(ARGS)

@@ -40,7 +40,7 @@ class RandomProgram:
 
 
 @dataclass
-class _Rule:
+class PartialRule:
     """A body under construction: its literals, and its variables by type."""
 
     literals: list[str] = field(default_factory=list)
@@ -123,7 +123,7 @@ class Generator:
         return rules
 
     def rule(self, head: RandomRelation, below: list[RandomRelation], group: list[RandomRelation]) -> str:
-        rule = _Rule()
+        rule = PartialRule()
         for i in range(self.random.choice((1, 2, 2, 3))):
             pool = group if group and (i == 0 or self.random.random() < 0.3) else below
             self.atom(rule, self.random.choice(pool))
@@ -141,25 +141,25 @@ class Generator:
             rule.literals.sort(key=lambda literal: literal.startswith("var "))
         return f"{head.name}({', '.join(terms)}) :- {', '.join(rule.literals)}."
 
-    def head_term(self, rule: _Rule, type: str) -> str:
+    def head_term(self, rule: PartialRule, type: str) -> str:
         if rule.bound[type] and self.random.random() < 0.92:
             return self.random.choice(rule.bound[type][-4:])
         return self.constant(type)
 
-    def variable(self, rule: _Rule, type: str, before: dict[str, list[str]]) -> str:
+    def variable(self, rule: PartialRule, type: str, before: dict[str, list[str]]) -> str:
         """A variable: often one of the atoms before, seldom one of the same atom."""
         known = rule.bound[type] if self.random.random() < 0.1 else before[type]
         if known and self.random.random() < 0.5:
             return self.random.choice(known)
         return self.new_variable(rule, type)
 
-    def new_variable(self, rule: _Rule, type: str) -> str:
+    def new_variable(self, rule: PartialRule, type: str) -> str:
         name = f"{type[0]}{self.fresh}"
         self.fresh += 1
         rule.bound[type].append(name)
         return name
 
-    def atom(self, rule: _Rule, relation: RandomRelation) -> None:
+    def atom(self, rule: PartialRule, relation: RandomRelation) -> None:
         terms = []
         before = {type: list(names) for type, names in rule.bound.items()}
         for type in relation.types:
@@ -174,7 +174,7 @@ class Generator:
                 terms.append(self.variable(rule, type, before))
         rule.literals.append(f"{relation.name}({', '.join(terms)})")
 
-    def compute(self, rule: _Rule) -> None:
+    def compute(self, rule: PartialRule) -> None:
         """A new variable with a bounded value, or an expression as an argument's test."""
         numbers, strings = rule.bound[NUMBER], rule.bound[STRING]
         if numbers and (not strings or self.random.random() < 0.75):
@@ -200,7 +200,7 @@ class Generator:
             )
         )  # fmt: skip
 
-    def compare(self, rule: _Rule) -> None:
+    def compare(self, rule: PartialRule) -> None:
         type = self.random.choice((NUMBER, NUMBER, STRING))
         names = rule.bound[type]
         if names:
@@ -213,7 +213,7 @@ class Generator:
             x, y = self.random.sample(names, 2)
             rule.literals += [f"{x} / {y} < 3", f"{y} != 0"]
 
-    def negate(self, rule: _Rule, relation: RandomRelation) -> None:
+    def negate(self, rule: PartialRule, relation: RandomRelation) -> None:
         terms = []
         for type in relation.types:
             if rule.bound[type] and self.random.random() < 0.7:
@@ -222,12 +222,12 @@ class Generator:
                 terms.append(self.random.choice(("_", self.constant(type))))
         rule.literals.append(f"{'!' if self.souffle else 'not '}{relation.name}({', '.join(terms)})")
 
-    def aggregate(self, rule: _Rule, relation: RandomRelation) -> None:
+    def aggregate(self, rule: PartialRule, relation: RandomRelation) -> None:
         """An aggregate whose result may be used in the head."""
         operators = ["count"] + ["count", "sum", "min", "max", "mean"] * (NUMBER in relation.types)
         op = self.random.choice(operators)
         if self.souffle:
-            inner = _Rule(bound={type: list(names) for type, names in rule.bound.items()})
+            inner = PartialRule(bound={type: list(names) for type, names in rule.bound.items()})
             terms, values = [], []
             for type in relation.types:
                 if rule.bound[type] and self.random.random() < 0.5:

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import accumulate, chain
 
-from tests.random_programs import FLOAT, NUMBER, STRINGS, Generator, RandomRelation
+from tests.random_programs import FLOAT, NUMBER, STRINGS, Generator, PartialRule, RandomRelation
 from tidelog.program.model import Value
 
 Row = tuple[Value, ...]
@@ -118,7 +118,9 @@ class History:
             groups.append(tuple(operations[:size]))
             del operations[:size]
         groups.append(tuple(operations))
-        return replace(self, transactions=tuple(Transaction(group) for group in groups if group))
+        turns = random.Random(self.seed)
+        transactions = [Transaction(group, turn=turns.randrange(1000)) for group in groups if group]
+        return replace(self, transactions=tuple(transactions))
 
 
 def generate_history(seed: int) -> History:
@@ -185,6 +187,12 @@ class _Histories(Generator):
             )
             rules += self.random.sample(closures, self.random.randint(1, 2))
         return rules
+
+    def variable(self, rule: PartialRule, type: str, before: dict[str, list[str]]) -> str:
+        """Third atoms are joined with the others: a product of three is large even of small relations."""
+        if len(rule.literals) > 1 and before[type] and self.random.random() < 0.7:
+            return self.random.choice(before[type])
+        return super().variable(rule, type, before)
 
     # --- transactions -------------------------------------------------------------
 
