@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.facts import read_table
 from benchmarks.workloads import ROOT, Facts, Workload, find_workload
 
 if TYPE_CHECKING:
@@ -21,9 +22,13 @@ BEGAN = time.perf_counter()
 WARM_ROWS = 20
 
 
-def memory(field: str) -> float:
-    """A field of this process's memory, in MB: VmRSS is what it uses now, VmHWM the most it used."""
-    for line in Path("/proc/self/status").read_text().splitlines():
+def memory(field: str, process: int | str = "self") -> float:
+    """A field of a process's memory, in MB: VmRSS is what it uses now, VmHWM the most it used."""
+    try:
+        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    except OSError:  # it has ended
+        return 0.0
+    for line in lines:
         if line.startswith(field + ":"):
             return int(line.split()[1]) / 1024
     return 0.0
@@ -31,7 +36,6 @@ def memory(field: str) -> float:
 
 def main(name: str, threads: int) -> dict[str, object]:
     import pyarrow as pa
-    import pyarrow.csv
 
     from tidelog.execute.local.executor import LocalExecutor
     from tidelog.maintain.seminaive import materialise
@@ -45,13 +49,7 @@ def main(name: str, threads: int) -> dict[str, object]:
     strata = stratify(program)
 
     def read(relation: str, facts: Facts) -> pa.Table:
-        schema = arrow_schema(program.relations[relation])
-        return pyarrow.csv.read_csv(
-            facts.path,
-            read_options=pyarrow.csv.ReadOptions(column_names=schema.names),
-            parse_options=pyarrow.csv.ParseOptions(delimiter=facts.delimiter),
-            convert_options=pyarrow.csv.ConvertOptions(column_types=schema),
-        )
+        return read_table(facts, arrow_schema(program.relations[relation]))
 
     def fresh() -> LocalExecutor:
         executor = LocalExecutor(threads=threads)

@@ -52,6 +52,62 @@ def read_peers(path: Path) -> tuple[Row, ...]:
     return tuple(rows)
 
 
+@dataclass(frozen=True)
+class Spread:
+    """The median and the most of a number of commits."""
+
+    p50: float
+    max: float
+
+    def __str__(self) -> str:
+        return f"{self.p50:,.0f} / {self.max:,.0f}"
+
+
+@dataclass(frozen=True)
+class UpdateRow:
+    """One-fact commits of differential dataflow: milliseconds, and the answers that changed."""
+
+    workload: str
+    step: int
+    commits: int
+    first_seconds: float
+    delete: Spread
+    insert: Spread
+    impact: Spread
+    megabytes: float
+
+
+def read_update_peers(path: Path) -> tuple[UpdateRow, ...]:
+    """The rows of the table of updates: the one with a column `step, commits`."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("| workload | step, commits"))
+    rows = []
+    for line in lines[start + 2 :]:
+        if not line.startswith("|"):
+            break
+        name, steps, first, delete, insert, impact, megabytes = _cells(line)
+        step, commits = steps.split(",")
+        rows.append(
+            UpdateRow(
+                workload=name,
+                step=int(step),
+                commits=int(commits),
+                first_seconds=float(first.removesuffix(" s")),
+                delete=_spread(delete),
+                insert=_spread(insert),
+                impact=_spread(impact),
+                megabytes=float(megabytes.replace(",", "")),
+            )
+        )
+    return tuple(rows)
+
+
+def _spread(cell: str) -> Spread:
+    """A cell such as `2.4 / 82.6` or `55 / 2,739`."""
+    p50, most = (float(part.replace(",", "")) for part in cell.split("/"))
+    return Spread(p50, most)
+
+
 def find_row(rows: tuple[Row, ...], workload: str) -> Row | None:
     """The row of a workload, by the beginning of its name."""
     return next((row for row in rows if row.workload.startswith(workload)), None)

@@ -1,0 +1,153 @@
+"""Updates deleted and inserted again, by every algorithm, against recomputing.
+
+    make bench-updates ARGS="--only galen --sizes 10,10000"
+    make bench-updates ARGS="--only crdt --algorithms elastic,auto --add"
+
+Each data set is loaded by each algorithm in a process of its own; then each update is
+committed, reversed, and both again while they are short. The medians are shown; `first` is the very first
+commit, which may have indexes to make. One commit over `--limit` ends the process: what
+came before is kept, larger updates are not tried.
+
+All answers are checked: sizes and checksums after a commit are those of recompute, after the reverse
+those of the beginning. Figures go to `build/bench-out/updates.json` and `updates.md`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from benchmarks.datasets import DATA_SETS, DataSet, find_data_set
+from benchmarks.facts import read_tables
+from benchmarks.live import ALGORITHMS, Change, Commit, Live, warm
+from benchmarks.measure import memory
+from benchmarks.options import add_common, children, limits
+from benchmarks.supervise import Event, begin, done, supervise
+from benchmarks.updates_report import Figures, report
+from benchmarks.workloads import ROOT
+
+CYCLES = 3
+SHORT_SECONDS = 2.0
+LOOKED_AT = 3_000_000  # up to so many answers, every tuple is looked at after every commit
+
+OUT = ROOT / "build" / "bench-out"
+
+
+# --- the child: one data set, one algorithm ----------------------------------------
+
+
+def measure(data: DataSet, algorithm: str, options: argparse.Namespace) -> None:
+    program = data.workload.program
+    tables = read_tables(data.workload)
+    if options.rows:
+        tables = {name: table.slice(0, options.rows) for name, table in tables.items()}
+    warm(program, algorithm, options.engine, options.threads, tables)
+    live = Live(program, algorithm, options.engine, options.threads)
+
+    def missed(published: Mapping[str, int]) -> list[str]:
+        """Where answers have not the size that is published for them."""
+        held = {name: len(live.db[name]) for name in published if not options.rows}
+        return [
+            f"{name} has {n:,} tuples, not {published[name]:,}"
+            for name, n in held.items()
+            if n != published[name]
+        ]
+
+    begin("bootstrap")
+    bootstrap = live.commit(Change(insert=tables))
+    done("bootstrap", commit=bootstrap.figures(), problems=missed(data.workload.expected))
+    start = dict(live.answers)
+
+    for update in _chosen(data.updates, options.sizes):
+        first = data.change(update, tables, options.seed)
+        for _ in range(options.cycles):
+            there = _step(live, f"{update}, there", first, update, "there")
+            problems = missed(data.after.get(update, {}))
+            back = _step(live, f"{update}, back", first.reverse, update, "back")
+            if live.answers != start:
+                problems.append(
+                    f"after update {update} and its reverse the answers are not those of the beginning"
+                )
+            if problems:
+                done("problems", problems=problems)
+            if there.seconds + back.seconds > SHORT_SECONDS:
+                break
+    begin("comparison of every tuple")
+    done("end", problems=live.problems(whole=True), megabytes=memory("VmHWM"))
+
+
+def _step(live: Live, what: str, change: Change, update: str, way: str) -> Commit:
+    begin(what)
+    commit = live.commit(change)
+    whole = sum(size for size, _ in live.answers.values()) <= LOOKED_AT
+    done("commit", update=update, way=way, commit=commit.figures(), problems=live.problems(whole=whole))
+    return commit
+
+
+def _chosen(updates: tuple[str, ...], sizes: list[str] | None) -> list[str]:
+    return [update for update in updates if sizes is None or update in sizes]
+
+
+# --- the parent ---------------------------------------------------------------------
+
+
+def run(data: DataSet, algorithm: str, options: argparse.Namespace) -> Figures:
+    figures = Figures(data.name, algorithm)
+
+    def seen(event: Event) -> None:
+        figures.problems.extend(event.get("problems", ()))
+        figures.megabytes = event.get("megabytes", figures.megabytes)
+        if event["what"] == "bootstrap":
+            figures.bootstrap = event["commit"]
+        elif event["what"] == "commit":
+            figures.commits.append(event)
+
+    figures.stopped = supervise("benchmarks.updates", children(data.name, algorithm), limits(options), seen)
+    return figures
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="benchmarks.updates", description=(__doc__ or "").split("\n")[0])
+    names = [data.name for data in DATA_SETS]
+    parser.add_argument("--only", action="append", choices=names, metavar="DATASET", help=", ".join(names))
+    add_common(parser)
+    parser.add_argument(
+        "--sizes", type=lambda text: text.split(","), help="names of updates: 10,100,hundredth,recorded"
+    )
+    parser.add_argument("--cycles", type=int, default=CYCLES, help=f"of short updates ({CYCLES})")
+    parser.add_argument("--seed", type=int, default=20260101, help="for drawing facts")
+    parser.add_argument("--rows", type=int, help="read only the first rows of every file")
+    parser.add_argument("--add", action="store_true", help="keep the figures that the file has already")
+    parser.add_argument("--out", type=Path, default=OUT, help="the directory of updates.json and updates.md")
+    options = parser.parse_args()
+    if options.child:
+        name, algorithm = options.child
+        measure(find_data_set(name), algorithm, options)
+        return 0
+
+    store = options.out / "updates.json"
+    options.out.mkdir(parents=True, exist_ok=True)
+    kept: dict[tuple[str, str], Figures] = {}
+    if options.add and store.exists():
+        kept = {(f.data, f.algorithm): f for f in map(Figures.of_json, json.loads(store.read_text()))}
+    for data in DATA_SETS:
+        if options.only and data.name not in options.only:
+            continue
+        for algorithm in options.algorithms:
+            figures = run(data, algorithm, options)
+            print(figures.line(), flush=True)
+            kept[data.name, algorithm] = figures
+            store.write_text(json.dumps([f.to_json() for f in kept.values()], indent=1) + "\n")
+    order = [data.name for data in DATA_SETS]
+    found = sorted(kept.values(), key=lambda f: (order.index(f.data), ALGORITHMS.index(f.algorithm)))
+    text, problems = report(found)
+    print("\n" + text)
+    (options.out / "updates.md").write_text(text)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,215 @@
+"""The report of `benchmarks.updates`: tables of all figures, and of `auto` against the best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+from benchmarks.live import Commit, commit_of, middle
+from benchmarks.tables import count, markdown, ratio, seconds
+
+THERE, BACK = "there", "back"
+AUTO_GOAL = 1.2
+SMALL_GOAL = ("galen", "10", 0.01)
+
+
+@dataclass
+class Figures:
+    """What one algorithm did with one data set. `commits` are events of the child, in order."""
+
+    data: str
+    algorithm: str
+    bootstrap: dict[str, Any] | None = None
+    commits: list[dict[str, Any]] = field(default_factory=list)
+    megabytes: float | None = None
+    stopped: str | None = None
+    problems: list[str] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def of_json(cls, stored: dict[str, Any]) -> Self:
+        return cls(**stored)
+
+    def updates(self) -> list[str]:
+        """The updates that were begun, in order."""
+        return list(dict.fromkeys(event["update"] for event in self.commits))
+
+    def of(self, update: str, way: str) -> list[Commit]:
+        return [
+            commit_of(event["commit"])
+            for event in self.commits
+            if event["update"] == update and event["way"] == way
+        ]
+
+    def seconds(self, update: str, way: str) -> float | None:
+        """The median time of a commit."""
+        return middle([commit.seconds for commit in self.of(update, way)])
+
+    def line(self) -> str:
+        """All of it in one line."""
+        parts = [f"{self.data} {self.algorithm}:"]
+        if self.bootstrap:
+            parts.append(f"bootstrap {seconds(self.bootstrap['seconds'])} s;")
+        for update in self.updates():
+            ways = (seconds(self.seconds(update, way)) or "-" for way in (THERE, BACK))
+            parts.append(f"{update}: {' / '.join(ways)};")
+        parts.extend(f"{problem};" for problem in self.problems)
+        if self.stopped:
+            parts.append(f"stopped: {self.stopped}")
+        return " ".join(parts).rstrip(";")
+
+
+HEADINGS = (
+    *("update", "algorithm", "bootstrap s", "delete s", "first s", "re-insert s"),
+    *("instances of delete", "of re-insert", "impact", "delete ÷ recompute", "re-insert ÷ recompute", "MB"),
+)
+AUTO_HEADINGS = (
+    "data",
+    "update",
+    "commit",
+    "recompute s",
+    "best s",
+    "by",
+    "auto s",
+    "auto ÷ cheaper",
+    "chose",
+)
+
+
+def report(found: Sequence[Figures]) -> tuple[str, list[str]]:
+    """The page, and everything that was wrong."""
+    parts = ["# Updates", EXPLANATION]
+    problems: list[str] = []
+    for data in dict.fromkeys(figures.data for figures in found):
+        here = [figures for figures in found if figures.data == data]
+        parts += [f"## {data}", _table(here)]
+        stopped = [f"{f.algorithm} was stopped at {f.stopped}." for f in here if f.stopped]
+        wrong = [f"{f.algorithm}: {problem}" for f in here for problem in f.problems] + _disagreements(here)
+        if stopped:
+            parts.append("\n".join(f"- {line}" for line in stopped))
+        parts.append("\n".join(f"- WRONG: {line}" for line in wrong) or "All answers that there are agree.")
+        problems += [f"{data}, {line}" for line in wrong]
+    parts += _auto(found)
+    return "\n\n".join(parts) + "\n", problems
+
+
+EXPLANATION = """\
+Median times. Delete is the first commit of an update, re-insert its reverse (of a recorded update: insert,
+then delete); first is the very first such commit, which may have indexes to make. Instances are the rule
+instances considered, impact is the number of derived tuples that went (or came) with the first commit."""
+
+
+def _table(here: Sequence[Figures]) -> str:
+    base = next((f for f in here if f.algorithm == "recompute"), None)
+    rows = []
+    for update in _updates(here):
+        for figures in here:
+            there, back = figures.of(update, THERE), figures.of(update, BACK)
+            first = there[0] if there else None
+            ways = [figures.seconds(update, way) for way in (THERE, BACK)]
+            against = [base.seconds(update, way) if base else None for way in (THERE, BACK)]
+            rows.append(
+                (
+                    update,
+                    figures.algorithm,
+                    seconds(figures.bootstrap["seconds"] if figures.bootstrap else None),
+                    seconds(ways[0]) or "-",
+                    seconds(first.seconds if first else None),
+                    seconds(ways[1]) or "-",
+                    count(first.instances if first else None),
+                    count(back[0].instances if back else None),
+                    count(first.impact if first else None),
+                    *(ratio(_share(way, other)) for way, other in zip(ways, against, strict=True)),
+                    count(figures.megabytes),
+                )
+            )
+    return markdown(HEADINGS, rows, left=2)
+
+
+def _updates(here: Iterable[Figures]) -> list[str]:
+    return list(dict.fromkeys(update for figures in here for update in figures.updates()))
+
+
+def _share(part: float | None, whole: float | None) -> float | None:
+    return part / whole if part is not None and whole else None
+
+
+def _disagreements(here: Sequence[Figures]) -> list[str]:
+    """Where answers are not those of recompute (of the first algorithm, if that was not measured)."""
+    wrong: list[str] = []
+    base = next((f for f in here if f.algorithm == "recompute"), here[0])
+    for figures in here:
+        if base.bootstrap and figures.bootstrap and _answers(base.bootstrap) != _answers(figures.bootstrap):
+            wrong.append(f"{figures.algorithm}: first answers are not those of {base.algorithm}")
+        for update in figures.updates():
+            expected = [commit.answers for commit in base.of(update, THERE)[:1]]
+            if any(commit.answers not in expected for commit in figures.of(update, THERE) if expected):
+                wrong.append(
+                    f"{figures.algorithm}: answers after update {update} are not those of {base.algorithm}"
+                )
+    return wrong
+
+
+def _answers(commit: dict[str, Any]) -> object:
+    return commit_of(commit).answers
+
+
+def _auto(found: Sequence[Figures]) -> list[str]:
+    rows: list[tuple[str, ...]] = []
+    worst: tuple[float, str] = (0.0, "")
+    goals: list[str] = []
+    for auto in found:
+        if auto.algorithm != "auto":
+            continue
+        singles = [f for f in found if f.data == auto.data and f is not auto]
+        for update in auto.updates():
+            for way, name in ((THERE, "delete"), (BACK, "re-insert")):
+                times = {f.algorithm: f.seconds(update, way) for f in singles}
+                known = {algorithm: time for algorithm, time in times.items() if time is not None}
+                recompute = known.pop("recompute", None)
+                best = min(known, key=known.__getitem__, default=None)
+                cheaper = min((t for t in (recompute, known.get(best or "")) if t is not None), default=None)
+                share = _share(auto.seconds(update, way), cheaper)
+                if share is not None:
+                    worst = max(worst, (share, f"{auto.data}, {update}, {name}"))
+                rows.append(
+                    (
+                        auto.data,
+                        update,
+                        name,
+                        seconds(recompute),
+                        seconds(known[best]) if best else "",
+                        best or "",
+                        seconds(auto.seconds(update, way)),
+                        ratio(share),
+                        "; ".join(dict.fromkeys(c.chose for c in auto.of(update, way))),
+                    )
+                )
+    if rows:
+        goals.append(
+            f"`auto` against the cheaper of the two: worst {worst[0]:.2f} ({worst[1]}); goal {AUTO_GOAL}."
+        )
+    goals += _small(found)
+    parts = ["## auto", markdown(AUTO_HEADINGS, rows, left=3)] if rows else []
+    return [*parts, "## Goals", "\n".join(f"- {goal}" for goal in goals)] if goals else parts
+
+
+def _small(found: Sequence[Figures]) -> list[str]:
+    """A small update against bootstrap: of the best algorithm, and of auto."""
+    data, update, goal = SMALL_GOAL
+    shares: dict[str, float] = {}
+    for figures in found:
+        times = [figures.seconds(update, way) for way in (THERE, BACK)]
+        known = [time for time in times if time is not None]
+        if figures.data == data and figures.bootstrap and len(known) == 2:
+            shares[figures.algorithm] = max(known) / figures.bootstrap["seconds"]
+    if not shares:
+        return []
+    best = min(shares, key=shares.__getitem__)
+    text = f"{data}, {update} facts, the dearer commit as a share of bootstrap: {best} {shares[best]:.2%}"
+    if "auto" in shares:
+        text += f", auto {shares['auto']:.2%}"
+    return [f"{text}; goal {goal:.0%}."]
