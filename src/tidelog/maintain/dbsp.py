@@ -111,10 +111,10 @@ def rewriting(rule: Rule, own: frozenset[str], every: bool = False) -> tuple[Rul
     """The products of a rule, one for each prefix of its body, and last the rule that grounds its head.
 
     `own` are the relations of its stratum. Without `every` there are no products for the first
-    atom and for the last one.
+    atom and for the last one. A rule that has no products stays as it is.
     """
     segments = _segments(rule, own)
-    if every:
+    if every and segments:
         through, rest = segments, []
     elif len(segments) > 2:
         through, rest = [segments[0] + segments[1], *segments[2:-1]], segments[-1]

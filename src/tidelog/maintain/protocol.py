@@ -4,29 +4,36 @@ An algorithm brings the tuples of a stratum up to date with what has changed bel
 with its own explicit facts, and with its rules. It works through a `Keeper` and leaves
 the contracts of `plan.maintenance` fulfilled. Between commits it may keep numbers with
 the tuples of recursive strata (`state`); algorithms with the same kind of numbers can take
-turns, and a change of kind means starting the stratum anew.
+turns, and a change of kind means starting the stratum anew (`update.py` has the details).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
 
+from tidelog.plan.executor import Task as Materialising
 from tidelog.plan.executor import Watch
-from tidelog.plan.maintenance import Keeper, PhaseReport
+from tidelog.plan.maintenance import Abandoned, Keeper, Maintaining, PhaseReport
 from tidelog.program.model import Rule, Stratum
+
+Work = Maintaining | Materialising
 
 
 @dataclass(frozen=True)
 class StratumChange:
     """A stratum as it is after the commit, and how its rules have changed.
 
-    `added` rules are among the stratum's, `removed` ones are not.
+    `added` rules are among the stratum's, `removed` ones are not. While a stratum's rules
+    stay the same it is given to algorithms as the same object again and again, so that
+    tasks need to be made only once.
     """
 
     stratum: Stratum
     added: tuple[Rule, ...] = ()
     removed: tuple[Rule, ...] = ()
+    _made: dict[object, tuple[Work, ...]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def own(self) -> frozenset[str]:
@@ -36,8 +43,28 @@ class StratumChange:
     @property
     def kept(self) -> tuple[Rule, ...]:
         """The rules that were there before and still are."""
-        added = {rule.id for rule in self.added}
-        return tuple(rule for rule in (*self.stratum.base, *self.stratum.recursive) if rule.id not in added)
+        return (*self.kept_base, *self.kept_recursive)
+
+    @property
+    def kept_base(self) -> tuple[Rule, ...]:
+        """Those of `kept` that read no relation of the stratum."""
+        return tuple(rule for rule in self.stratum.base if rule not in self.added)
+
+    @property
+    def kept_recursive(self) -> tuple[Rule, ...]:
+        """Those of `kept` that do."""
+        return tuple(rule for rule in self.stratum.recursive if rule not in self.added)
+
+    @property
+    def added_recursive(self) -> tuple[Rule, ...]:
+        """The new rules that read a relation of the stratum."""
+        return tuple(rule for rule in self.stratum.recursive if rule in self.added)
+
+    def once(self, key: object, make: Callable[[], tuple[Work, ...]]) -> tuple[Work, ...]:
+        """Tasks for this change, made when they are first asked for."""
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
 
 
 class Algorithm(Protocol):
@@ -56,3 +83,51 @@ class Algorithm(Protocol):
         self, change: StratumChange, keeper: Keeper, watch: Watch, budget: int | None
     ) -> list[PhaseReport]:
         """Bring the stratum up to date. Raises Abandoned past `budget` rule instances."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was done for a stratum in a commit, and why."""
+
+    stratum: int
+    algorithm: str
+    why: str
+
+
+@runtime_checkable
+class Choosing(Protocol):
+    """An algorithm that does now this, now that, and says so."""
+
+    choice: Choice  # the last one
+
+
+class Phases:
+    """Runs tasks one after the other within one budget, and keeps their reports."""
+
+    def __init__(self, keeper: Keeper, watch: Watch, budget: int | None = None) -> None:
+        self.keeper, self.watch, self.budget = keeper, watch, budget
+        self.reports: list[PhaseReport] = []
+
+    def run(self, *tasks: Work, phase: str = "") -> list[PhaseReport]:
+        """Run tasks; `phase` names those that have no name. The reports of all tasks so far."""
+        for task in tasks:
+            left = None if self.budget is None else self.budget - considered(self.reports)
+            if left is not None and left < 0:
+                raise Abandoned
+            report = self.keeper.keep_going(task, self.watch, left)
+            report.phase = report.phase or getattr(task, "phase", "") or phase
+            self.reports.append(report)
+        return self.reports
+
+
+def considered(reports: list[PhaseReport]) -> int:
+    """The rule instances considered in some phases together."""
+    return sum(sum(report.instances.values()) for report in reports)
+
+
+def renewal(algorithm: Algorithm, stratum: Stratum, keeper: Keeper, watch: Watch) -> list[PhaseReport]:
+    """Start a stratum anew, whatever it holds."""
+    keeper.renew(stratum.relations)
+    reports = algorithm.start(stratum, keeper, watch)
+    keeper.renewed(stratum.relations)
+    return reports

@@ -35,6 +35,11 @@ Departures:
   first Δ is everything the stratum's relations then hold.
 - Strata are made of relations, not of atoms: λ maps both atoms of a relation alike.
 - Aggregates, which the paper does not have, are strata of their own.
+
+`materialise` does this for a whole program. `Recompute` is the maintenance algorithm that it
+amounts to: a stratum that something has changed for is derived again (steps 3 to 8), and what
+is lost and gained is found by comparing. As a round of the loop is a rank, recomputing
+leaves ranks behind, and can take turns with `ranked`.
 """
 
 from __future__ import annotations
@@ -42,8 +47,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from tidelog.maintain.protocol import Phases, StratumChange, renewal
 from tidelog.plan.deltas import delta_forms, whole_form
-from tidelog.plan.executor import Derive, Executor, Fixpoint, Group, Progress, Task, TaskReport
+from tidelog.plan.executor import Derive, Executor, Fixpoint, Group, Progress, Task, TaskReport, Watch
+from tidelog.plan.maintenance import Keeper, PhaseReport
 from tidelog.program.model import Stratum
 
 StratumWatch = Callable[[Stratum, Progress], None]
@@ -106,3 +113,28 @@ def _sum(left: TaskReport, right: TaskReport) -> TaskReport:
         instances=left.instances | right.instances,
         seconds=left.seconds + right.seconds,
     )
+
+
+class Recompute:
+    """Derives a changed stratum again."""
+
+    name = "recompute"
+    state = "ranks"
+
+    def start(self, stratum: Stratum, keeper: Keeper, watch: Watch) -> list[PhaseReport]:
+        """Steps 3 to 8."""
+        return fill(stratum, keeper, watch)
+
+    def update(
+        self, change: StratumChange, keeper: Keeper, watch: Watch, budget: int | None
+    ) -> list[PhaseReport]:
+        """The same. What recomputing costs is what everything else is measured by: no budget."""
+        return renewal(self, change.stratum, keeper, watch)
+
+
+def fill(stratum: Stratum, keeper: Keeper, watch: Watch) -> list[PhaseReport]:
+    """Derive the tuples of a renewed stratum."""
+    phases = Phases(keeper, watch)
+    for task in tasks(stratum):
+        phases.run(task, phase=type(task).__name__.lower())
+    return phases.reports

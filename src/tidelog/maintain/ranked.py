@@ -1,0 +1,138 @@
+"""Ranked: delete and rederive, but keep what stands on lower ground.
+
+Our own. It is DRed (`dred.py`) with a number for each tuple, its *rank*, that decides at a glance
+most of what FBF finds out by backward chaining.
+
+Semi-naive evaluation derives a tuple in some round, from tuples of earlier rounds. That round is
+the tuple's first rank. When a tuple loses an instance, it need not go if it has another one from
+tuples of lower ranks: as ranks fall along such instances, nothing can stand on itself. DRed,
+which knows no ranks, must delete the tuple and all that depends on it to be sure.
+
+    Ranked(E, Π, λ, I, E⁻, E⁺)
+    1  for each stratum s, in order: Delete, Rederive, Insert
+
+    Delete
+    2  N is E⁻ of this stratum, and what rules derived from I with an atom that is gone by now
+    3  repeat
+    4      for each F of N that is not in D: put it into Δ, unless it is *supported*: it is explicit,
+           or derived by an instance whose atoms of strata below are there after the commit, and whose
+           atoms of this stratum are in I - D - Δ and have lower ranks than F
+    5      if Δ is empty, that is all
+    6      N is what recursive rules derive with at least one atom in Δ, the others of this stratum in
+           I - D, and those of strata below there after the commit
+    7      add Δ to D
+
+    Rederive
+    8  R is what in D follows in one step, as in DRed; its rank becomes one more than the highest rank
+       of the instance's tuples
+
+    Insert
+    9  as in DRed; a new tuple takes one more than the highest rank of the instance that first derives it
+
+**Why it is right.** For each rank r let T(r) be the stratum's tuples of rank r or lower. What is
+kept up from commit to commit is:
+
+    (*) each tuple of T(r) follows from explicit facts, the strata below and T(r) alone.
+
+So T(r) has a well-founded derivation for each of its tuples F; call its height h(F). Let K be
+what is left of I after Delete. Claim: with K for I, (*) holds after the commit, in particular
+nothing in K is wrong. By induction on (rank, h), take F in K of rank r.
+- F was reached by Delete, and found to be supported the last time it was. Had one of the tuples
+  of that instance been deleted later, step 6 would have reached F once more (the instance has
+  then lost its first tuple). So all of them are in K, with ranks lower than r, and by induction
+  they follow from T(r).
+- F was never reached. So the last instance of its derivation within T(r) still holds: a change
+  below, a removed rule or a deleted tuple of this stratum would have reached F. Its tuples are in
+  K, in T(r), and lower in h, and by induction they follow from T(r).
+
+Tuples that Rederive and Insert bring follow from tuples of lower ranks, which keeps (*). That
+everything which follows is found is DRed's own argument: what is deleted and has an instance left
+is in R, or is derived by Insert.
+
+(*) holds for the ranks of a semi-naive run, and if all ranks are equal (T(0) is all there is). It
+does not matter how it came about. So:
+- insertion never moves a rank: additions cost only the instances that are new, as in DRed;
+- rules may come and go, for (*) says nothing of rules that do not matter to T(r), and a removed
+  rule reaches what it derived;
+- a stratum may fall apart; but when strata grow together, (*) may fail for the union, as the
+  ranks of the upper one did not count those of the lower: then the stratum is started anew
+  (`update.py`).
+
+Tuples of N that are still to be looked at count in step 4 as being there. If they fall in the
+same round, step 6 reaches F again; if the order is lucky, they do not.
+
+| symbol          | here                                                              |
+|-----------------|-------------------------------------------------------------------|
+| I, D, E⁻, Δ, N, R | as in `dred.py`                                                  |
+| rank            | `Standing.first`, kept by the executor                            |
+| supported       | the guard `Supported` of the sweep                                |
+
+Departures from DRed, on top of the guard:
+- Steps 4 and 6 read strata below as they are after the commit, and also the added rules, where
+  DRed reads only what is both before and after. So a new fact or a new rule can hold up what an
+  old one held. Step 6 has to consider every instance that may have supported something.
+- Within one `Sweep` an instance is considered at most once by step 6; the guard's instances come
+  on top, and the first one that supports a tuple ends the search for it.
+"""
+
+from __future__ import annotations
+
+from tidelog.maintain.dred import RETRACTED, broken, insert, rederive
+from tidelog.maintain.protocol import Phases, StratumChange
+from tidelog.maintain.seminaive import fill
+from tidelog.plan.executor import Watch
+from tidelog.plan.maintenance import Keeper, PhaseReport, Reading, Supported, Sweep
+from tidelog.plan.parts import AFTER, CURRENT, D, I, Mark
+from tidelog.plan.readings import backward, driven
+from tidelog.program.model import Stratum
+
+
+class Ranked:
+    """Delete and rederive, guarded by ranks."""
+
+    name = "ranked"
+    state = "ranks"
+
+    def start(self, stratum: Stratum, keeper: Keeper, watch: Watch) -> list[PhaseReport]:
+        """Semi-naive; a tuple's rank is the round that first derived it."""
+        return fill(stratum, keeper, watch)
+
+    def update(
+        self, change: StratumChange, keeper: Keeper, watch: Watch, budget: int | None
+    ) -> list[PhaseReport]:
+        """Step 1, for one stratum."""
+        tasks = change.once(
+            self.name, lambda: (delete(change), rederive(change, ranks=True), insert(change, ranks=True))
+        )
+        return Phases(keeper, watch, budget).run(*tasks)
+
+
+def delete(change: StratumChange) -> Sweep:
+    """What has lost an instance and is not held up by lower ranks."""
+    return Sweep(
+        relations=change.stratum.relations,
+        start=RETRACTED & I,  # step 2
+        seeds=broken(change),
+        forms=_falling(change),  # step 6
+        reach=I - D,
+        settle=Mark.DELETED,  # step 7
+        guard=Supported(_supporting(change)),  # step 4
+        phase="delete",
+    )
+
+
+def _falling(change: StratumChange) -> tuple[Reading, ...]:
+    return tuple(
+        reading
+        for rule in change.stratum.recursive
+        for reading in driven(
+            rule, change.own, CURRENT, I - D - CURRENT, I - D, positive=AFTER, negative=AFTER
+        )
+    )
+
+
+def _supporting(change: StratumChange) -> tuple[Reading, ...]:
+    rules = (*change.stratum.base, *change.stratum.recursive)
+    return tuple(
+        backward(rule, I, change.own, I - D - CURRENT, positive=AFTER, negative=AFTER) for rule in rules
+    )

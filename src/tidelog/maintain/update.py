@@ -1,0 +1,289 @@
+"""The driver: brings a whole program up to date, stratum by stratum.
+
+    maintenance = Maintenance(keeper, "auto")
+    maintenance.begin(strata)           # the strata as they are to be after the commit
+    keeper.assert_rows(...)             # facts come and go
+    maintenance.update({"edge"})        # names the relations whose explicit facts changed
+    maintenance.commit()                # or rollback()
+
+The first commit of a database is no different: it starts every stratum.
+
+    Update(old strata, new strata)
+    1  a relation that had rules and has none any more is a stratum without rules; these come first
+    2  for each stratum, in order
+    3      pass over it if neither its rules have changed, nor what it reads, nor its own explicit facts
+    4      choose: an aggregate is regrouped, a stratum that is not recursive has its instances counted, and
+           a recursive one is given to the algorithm that was asked for
+    5      if the numbers that the stratum's tuples carry are of use to it, update; otherwise start anew
+
+**When numbers are of use** (step 5). A relation carries the numbers of the stratum it was last
+brought up to date in.
+
+| numbers           | are of use if                                                                  |
+|-------------------|--------------------------------------------------------------------------------|
+| none              | always                                                                         |
+| `counts`          | all relations carry counts or nothing: a count is about rules and not strata    |
+| `ranks`           | all that carry something carry ranks of one stratum, or all carry counts        |
+| `groups`          | the aggregate is the same                                                      |
+| `trace`, `first`  | the stratum has the same relations, but for new ones that hold nothing         |
+| others            | the stratum has the same relations                                             |
+
+A relation that carries nothing holds explicit facts only, for which the first three need no
+numbers. A stratum that stops being recursive goes on with the numbers it has while they are of
+use: starting anew costs more than counts save. A stratum that was never brought up to date and
+holds nothing is started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence, Set
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from tidelog.maintain.algorithms import ALGORITHMS
+from tidelog.maintain.counting import Counts
+from tidelog.maintain.dred import DRed
+from tidelog.maintain.groups import Groups
+from tidelog.maintain.protocol import Algorithm, Choosing, StratumChange, renewal
+from tidelog.maintain.ranked import Ranked
+from tidelog.maintain.seminaive import StratumWatch, unwatched
+from tidelog.plan.executor import Progress
+from tidelog.plan.maintenance import Keeper, PhaseReport
+from tidelog.program.model import Rule, Stratum
+from tidelog.program.strata import body_relations
+
+
+@dataclass(frozen=True)
+class Upkeep:
+    """What a commit did for one stratum, and why so."""
+
+    stratum: int
+    relations: tuple[str, ...]
+    algorithm: str
+    why: str
+    phases: list[PhaseReport]
+
+
+@runtime_checkable
+class Forgetting(Protocol):
+    """An algorithm that keeps relations of its own for a stratum."""
+
+    def forget(self, stratum: Stratum, keeper: Keeper) -> None:
+        """Give them up; `stratum` is as it was when it was last brought up to date."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Numbers:
+    """What the tuples of a stratum's relations carry, and from which algorithm."""
+
+    kind: str
+    stratum: Stratum
+    algorithm: Algorithm
+
+
+@dataclass(frozen=True, eq=False)
+class _Steady:
+    """A stratum whose rules do not change, and what it reads of others."""
+
+    change: StratumChange
+    reads: tuple[str, ...]
+
+
+class Maintenance:
+    """Keeps the answers of a program current on one keeper.
+
+    `algorithm` may be set to another name, or to an `Algorithm`, between commits. With `counts=False`
+    strata that are not recursive are given to it too. Any stratification will do.
+    """
+
+    def __init__(self, keeper: Keeper, algorithm: str | Algorithm = "auto", counts: bool = True) -> None:
+        self.keeper = keeper
+        self.counts = counts
+        self.strata: tuple[Stratum, ...] = ()
+        self._named: dict[str, Algorithm] = {}
+        self.algorithm: str | Algorithm = algorithm
+        self._asked()
+        self._counts, self._groups = Counts(), Groups()
+        self._dred, self._ranked = DRed(), Ranked()
+        self._numbers: dict[str, _Numbers] = {}  # by relation
+        self._steady: dict[tuple[str, ...], _Steady] = {}  # by relations
+        self._next: tuple[tuple[Stratum, ...], dict[str, _Numbers]] | None = None
+
+    def begin(self, strata: Sequence[Stratum]) -> None:
+        """Begin a commit; before any fact is asserted or retracted."""
+        self.keeper.begin()
+        self._next = (tuple(strata), dict(self._numbers))
+        self.keeper.derives(_relations((*self.strata, *strata)))
+
+    def commit(self) -> None:
+        """What has been brought up to date is what holds.
+
+        Relations that are not needed any more may be dropped before this, but not before `update`.
+        """
+        assert self._next is not None, "there is a commit under way"
+        self.keeper.derives(_relations(self._next[0]))
+        self.keeper.commit()
+        self.strata, self._numbers = self._next
+        present = {stratum.relations for stratum in self.strata}
+        self._steady = {key: steady for key, steady in self._steady.items() if key in present}
+        self._next = None
+
+    def rollback(self) -> None:
+        """Nothing has happened."""
+        self.keeper.rollback()
+        self.keeper.derives(_relations(self.strata))
+        self._next = None
+
+    def update(self, explicit: Collection[str], watch: StratumWatch = unwatched) -> list[Upkeep]:
+        """Bring every stratum up to date; `explicit` are the relations whose explicit facts changed."""
+        assert self._next is not None, "there is a commit under way"
+        strata, numbers = self._next
+        found = []
+        for change, reads in self._changes(strata):  # steps 1 and 2
+            if self._concerned(change, reads, explicit):  # step 3
+                found.append(self._bring_up_to_date(change, numbers, watch))
+        return found
+
+    # --- steps 1 and 2: what has changed in the rules -------------------------------
+
+    def _changes(self, strata: tuple[Stratum, ...]) -> Iterable[tuple[StratumChange, tuple[str, ...]]]:
+        if strata == self.strata:
+            steady = [self._steady_one(stratum) for stratum in strata]
+            return [(one.change, one.reads) for one in steady]
+        old, new = _rules(self.strata), _rules(strata)
+        removed: dict[str, list[Rule]] = {}
+        for rule in old:
+            if rule not in new:
+                removed.setdefault(rule.head.relation, []).append(rule)
+        present = _relations(strata)
+        bare = [name for stratum in self.strata for name in stratum.relations if name not in present]
+        found = []
+        for stratum in (*(Stratum(-1, (name,), (), ()) for name in bare), *strata):
+            added = tuple(rule for rule in (*stratum.base, *stratum.recursive) if rule not in old)
+            gone = tuple(rule for name in stratum.relations for rule in removed.get(name, ()))
+            if added or gone:
+                found.append((StratumChange(stratum, added, gone), _reads(stratum)))
+            else:
+                same = self._steady_one(stratum)
+                found.append((same.change, same.reads))
+        return found
+
+    def _steady_one(self, stratum: Stratum) -> _Steady:
+        """The same object for the same rules, again and again."""
+        known = self._steady.get(stratum.relations)
+        if known is None or known.change.stratum != stratum:
+            known = self._steady[stratum.relations] = _Steady(StratumChange(stratum), _reads(stratum))
+        return known
+
+    # --- step 3 -----------------------------------------------------------------------
+
+    def _concerned(self, change: StratumChange, reads: Iterable[str], explicit: Collection[str]) -> bool:
+        stratum = change.stratum
+        return (
+            bool(change.added or change.removed)
+            or any(name not in self._numbers for name in stratum.relations)
+            or stratum.aggregate != self._numbers[stratum.relations[0]].stratum.aggregate
+            or any(name in explicit for name in stratum.relations)
+            or any(self.keeper.changed(name) != (0, 0) for name in reads)
+        )
+
+    # --- steps 4 and 5 ----------------------------------------------------------------
+
+    def _bring_up_to_date(
+        self, change: StratumChange, numbers: dict[str, _Numbers], watch: StratumWatch
+    ) -> Upkeep:
+        stratum, keeper = change.stratum, self.keeper
+        carried = {numbers[name] for name in stratum.relations if name in numbers}
+        algorithm, why = self._choose(stratum, carried)  # step 4
+        useful = self._useful(algorithm.state, stratum, carried)
+        if not carried and all(keeper.size(name) == 0 for name in stratum.relations):
+            useful, why = False, "for the first time"
+        elif not useful:
+            why = f"started anew, as it carried no {algorithm.state or 'numbers'}"
+        for old in carried:
+            if not (useful and old.algorithm is algorithm):
+                self._forget(old, numbers)
+
+        def watch_task(progress: Progress) -> None:
+            watch(stratum, progress)
+
+        if useful:  # step 5
+            phases = algorithm.update(change, keeper, watch_task, None)
+            if isinstance(algorithm, Choosing):
+                why = algorithm.choice.why
+        else:
+            phases = renewal(algorithm, stratum, keeper, watch_task)
+        made = _Numbers(algorithm.state, stratum, algorithm)
+        numbers.update(dict.fromkeys(stratum.relations, made))
+        return Upkeep(stratum.index, stratum.relations, algorithm.name, why, phases)
+
+    def _choose(self, stratum: Stratum, carried: Set[_Numbers]) -> tuple[Algorithm, str]:
+        """Who is to bring a stratum up to date, and why."""
+        asked = self._asked()
+        if stratum.aggregate is not None:
+            return self._groups, "an aggregate"
+        if not stratum.base and not stratum.recursive and stratum.index < 0:
+            return self._without_rules(carried), "its last rule is gone"
+        if not stratum.recursive and self.counts:
+            if self._useful("counts", stratum, carried) or not self._useful(asked.state, stratum, carried):
+                return self._counts, "not recursive"
+            return asked, "not recursive any more"
+        return asked, "as asked for"
+
+    def _without_rules(self, carried: Set[_Numbers]) -> Algorithm:
+        kinds = {old.kind for old in carried}
+        if kinds == {"ranks"}:
+            return self._ranked
+        return self._counts if kinds <= {"counts"} else self._dred
+
+    def _useful(self, kind: str, stratum: Stratum, carried: Set[_Numbers]) -> bool:
+        """Whether numbers that a stratum's relations carry are of use where `kind` is wanted."""
+        kinds = {old.kind for old in carried}
+        if stratum.aggregate is not None or "groups" in kinds:
+            return kinds == {"groups"} and {old.stratum.aggregate for old in carried} == {stratum.aggregate}
+        if kind == "":
+            return True
+        if kind == "counts":
+            return kinds <= {"counts"}
+        if kind == "ranks":
+            return kinds <= {"counts"} or (kinds == {"ranks"} and len(carried) == 1)
+        if kinds != {kind} or len(carried) != 1:
+            return False
+        [old] = carried
+        before, now = set(old.stratum.relations), set(stratum.relations)
+        if kind in ("trace", "first"):
+            return before <= now and all(self.keeper.size(name) == 0 for name in now - before)
+        return before == now
+
+    def _forget(self, old: _Numbers, numbers: dict[str, _Numbers]) -> None:
+        """Give up what an algorithm keeps for a stratum; its other relations carry nothing of use then."""
+        if isinstance(old.algorithm, Forgetting):
+            old.algorithm.forget(old.stratum, self.keeper)
+            useless = _Numbers("useless", old.stratum, self._counts)
+            numbers.update({name: useless for name, other in numbers.items() if other is old})
+
+    def _asked(self) -> Algorithm:
+        """The algorithm for recursive strata; always the same object for the same name."""
+        if not isinstance(self.algorithm, str):
+            return self.algorithm
+        if self.algorithm not in ALGORITHMS:
+            raise ValueError(f"no algorithm is called {self.algorithm!r}; there are {', '.join(ALGORITHMS)}")
+        if self.algorithm not in self._named:
+            self._named[self.algorithm] = ALGORITHMS[self.algorithm]()
+        return self._named[self.algorithm]
+
+
+def _rules(strata: Iterable[Stratum]) -> set[Rule]:
+    return {rule for stratum in strata for rule in (*stratum.base, *stratum.recursive)}
+
+
+def _relations(strata: Iterable[Stratum]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for stratum in strata for name in stratum.relations))
+
+
+def _reads(stratum: Stratum) -> tuple[str, ...]:
+    """The relations of other strata that a stratum reads."""
+    read = [name for rule in (*stratum.base, *stratum.recursive) for name in body_relations(rule)]
+    if stratum.aggregate is not None:
+        read.append(stratum.aggregate.source)
+    return tuple(name for name in dict.fromkeys(read) if name not in stratum.relations)
