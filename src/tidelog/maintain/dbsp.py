@@ -73,7 +73,7 @@ Departures:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import blake2b
@@ -85,7 +85,7 @@ from tidelog.plan.executor import Version, Watch
 from tidelog.plan.maintenance import Abandoned, Keeper, PhaseReport, Steps
 from tidelog.plan.order import order_body
 from tidelog.plan.readings import reads_own
-from tidelog.plan.terms import fixed_value
+from tidelog.plan.terms import definitions, fixed_value
 from tidelog.program.model import (
     Atom,
     Bind,
@@ -129,9 +129,9 @@ def rewriting(rule: Rule, own: frozenset[str], every: bool = False) -> tuple[Rul
         later = [literal for other in (*through[i + 1 :], rest) for literal in other]
         needed = {var.name for literal in (Positive(rule.head), *later) for var in _variables(literal)}
         kept = tuple(var for name, var in seen.items() if name in needed and name not in fixing)
-        found.append(_product(rule, kept, _fixed(rule, [*previous, *segment])))
+        found.append(_product(rule, kept, _body(rule, [*previous, *segment])))
         previous = [Positive(found[-1].head)]
-    return (*found, replace(rule, body=_fixed(rule, [*previous, *rest], rule.head)))
+    return (*found, replace(rule, body=_body(rule, [*previous, *rest], rule.head)))
 
 
 def is_product(rule: Rule) -> bool:
@@ -187,11 +187,22 @@ def _fixing(rule: Rule) -> dict[str, int]:
     return found
 
 
-def _fixed(rule: Rule, body: list[Literal], *heads: Atom) -> tuple[Literal, ...]:
-    """A part of a body, with the literals that fix variables of it or of the head."""
-    literals = (*body, *(Positive(head) for head in heads))
-    names = {var.name for literal in literals for var in _variables(literal)}
-    return (*body, *(rule.body[i] for name, i in _fixing(rule).items() if name in names))
+def _body(rule: Rule, literals: Sequence[Literal], *heads: Atom) -> tuple[Literal, ...]:
+    """A part of a rule's body, given in the order of evaluation, as the body of a rule of its own.
+
+    It says what the variables are that the rule fixes, as far as the literals or the head have
+    them. A variable that `x == e` computes, if no atom here binds it, is bound by a Bind.
+    """
+    atoms = [literal for literal in literals if isinstance(literal, Positive)]
+    bound = {var.name for atom in atoms for var in _variables(atom)}
+    mentioned = {v.name for lit in (*literals, *map(Positive, heads)) for v in _variables(lit)}
+    fixing = [rule.body[i] for name, i in _fixing(rule).items() if name in mentioned]
+    found: list[Literal] = []
+    for literal in (*fixing, *literals):
+        fresh = [definition for definition in definitions(literal) if definition[0].name not in bound]
+        found.append(Bind(*fresh[0]) if fresh else literal)
+        bound |= {var.name for var in _variables(literal)}
+    return (*found[len(fixing) :], *found[: len(fixing)])
 
 
 def _variables(literal: Literal) -> tuple[Var, ...]:
@@ -290,8 +301,7 @@ class DBSP:
         try:
             report = keeper.keep_going(turning.steps, watch, budget)  # steps 2 to 8
         except Abandoned:
-            for name in {**turning.before, **turning.after}:  # of no use to whoever takes over
-                keeper.drop(name)
+            keeper.undo([name for name in turning.after if name in turning.before])
             raise
         for name in turning.before:
             if name not in turning.after:

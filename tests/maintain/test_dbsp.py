@@ -1,0 +1,239 @@
+"""DBSP: rules in rewrite product form, and strata kept by the circuit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import pytest
+
+from tests.oracle import model_of
+from tests.random_programs import generate
+from tidelog.maintain.dbsp import circuit, is_product, kit, rewrites, rewriting
+from tidelog.maintain.protocol import StratumChange
+from tidelog.maintain.zsets import ZSet
+from tidelog.plan.printer import print_rule
+from tidelog.program.check import check
+from tidelog.program.model import Positive, Program, Rule, Stratum
+from tidelog.program.strata import stratify
+from tidelog.syntax.parser import parse
+
+DECLARED = """
+.decl e(x: number, y: number)
+.decl f(x: number, y: number)
+.decl n(x: number)
+.decl p(x: number, y: number)
+.decl q(x: number, y: number)
+.input e
+.input f
+.input n
+.output p
+.output q
+"""
+
+
+def program(text: str) -> Program:
+    return check(parse(DECLARED + text))
+
+
+def recursive(text: str) -> Stratum:
+    """The one recursive stratum of a program."""
+    [stratum] = [stratum for stratum in stratify(program(text)) if stratum.recursive]
+    return stratum
+
+
+def written(rules: Iterable[Rule]) -> list[str]:
+    """Rules as text; relations of rewrites are numbered in the order in which they occur."""
+    numbers: dict[str, str] = {}
+
+    def number(name: re.Match[str]) -> str:
+        return numbers.setdefault(name.group(), f"${len(numbers) + 1}")
+
+    return [re.sub(r"\w+\$[0-9a-f]{14}\$rewrite", number, print_rule(rule)) for rule in rules]
+
+
+def rewritten(text: str, every: bool = False) -> list[str]:
+    """The last rule of a program, in rewrite product form."""
+    stratum = recursive("p(x, y) :- e(x, y).\n" + text)
+    rule = max((*stratum.base, *stratum.recursive), key=lambda rule: rule.id)
+    return written(rewriting(rule, frozenset(stratum.relations), every))
+
+
+# --- rewriting --------------------------------------------------------------------
+
+
+def test_two_atoms_stay_as_they_are() -> None:
+    assert rewritten("p(x, z) :- p(x, y), e(y, z), x != z.") == ["p(x, z) :- p(x, y), e(y, z), x != z."]
+
+
+def test_a_product_for_each_inner_prefix() -> None:
+    """Atoms of other strata come first, as long as they are joined; each prefix keeps what is needed."""
+    assert rewritten("p(x, w) :- p(x, y), e(y, z), f(z, v), e(v, w).") == [
+        "$1(y, v) :- e(y, z), f(z, v).",
+        "$2(y, w) :- $1(y, v), e(v, w).",
+        "p(x, w) :- $2(y, w), p(x, y).",
+    ]
+
+
+def test_every_prefix() -> None:
+    assert rewritten("p(x, z) :- p(x, y), e(y, z).", every=True) == [
+        "$1(y, z) :- e(y, z).",
+        "$2(z, x) :- $1(y, z), p(x, y).",
+        "p(x, z) :- $2(z, x).",
+    ]
+
+
+def test_conditions_negation_and_computed_variables_come_as_soon_as_they_can() -> None:
+    assert rewritten("p(x, w) :- p(x, y), e(y, z), !n(z), f(z, v), v > y, e(u, w), u = max(v, 3).") == [
+        "$1(y, u) :- e(y, z), not n(z), f(z, v), v > y, u = max(v, 3).",
+        "$2(y, w) :- $1(y, u), e(u, w).",
+        "p(x, w) :- $2(y, w), p(x, y).",
+    ]
+
+
+def test_what_can_fail_comes_last() -> None:
+    assert rewritten("p(x, w) :- p(x, y), e(y, z), f(z, v), w = v / y, y != 0.") == [
+        "$1(y, v) :- e(y, z), y != 0, f(z, v).",
+        "p(x, w) :- $1(y, v), p(x, y), w = v / y.",
+    ]
+
+
+def test_constants_are_said_again_and_not_kept() -> None:
+    assert rewritten("p(k, w) :- k = 3, e(k, y), f(y, z), p(z, w), w > k.") == [
+        "$1(z) :- f(y, z), e(k, y), k == 3.",
+        "p(k, w) :- $1(z), p(z, w), w > k, k = 3.",
+    ]
+
+
+def test_a_prefix_without_variables() -> None:
+    rules = rewritten("p(x, y) :- e(1, 2), f(2, 1), p(y, x).")
+    assert rules == ["$1() :- e(1, 2), f(2, 1).", "p(x, y) :- $1(), p(y, x)."]
+
+
+def test_rules_without_atoms_stay_as_they_are() -> None:
+    stratum = recursive("p(1, 2) :- !n(1). p(x, z) :- p(x, y), e(y, z).")
+    for every in (False, True):
+        assert rewriting(stratum.base[0], frozenset({"p"}), every) == (stratum.base[0],)
+
+
+def test_relations_of_rewrites() -> None:
+    """Columns are named and typed as the variables; the name says whose rewrites they are."""
+    stratum = recursive("p(x, y) :- e(x, y). p(x, v) :- p(x, y), e(y, z), f(z, v).")
+    product, _ = rewriting(stratum.recursive[0], frozenset({"p"}))
+    relation = rewrites(product)
+    assert re.fullmatch(r"p\$[0-9a-f]{14}\$rewrite", relation.name)
+    assert [(column.name, str(column.type)) for column in relation.columns] == [("y", "s64"), ("v", "s64")]
+    assert relation.made_by == "rewrite"
+    assert product.id < 0
+    assert product.text == stratum.recursive[0].text
+
+
+SHARED = """
+p(x, y) :- e(x, y).
+p(x, v) :- e(x, y), f(y, z), p(z, v).
+p(x, v) :- e(x, y), f(y, z), p(v, z).
+p(x, v) :- e(x, y), f(y, z), p(z, w), p(w, v).
+q(x, v) :- e(x, y), f(y, z), q(z, v), p(v, v).
+p(x, y) :- q(x, y).
+"""
+
+
+def test_rules_for_one_relation_share_prefixes() -> None:
+    """The first three longer rules have e(x, y), f(y, z) in common; q has a prefix of its own."""
+    stratum = recursive(SHARED)
+    rules = (*stratum.base, *stratum.recursive)
+    found = kit(ZSet.of(rules), frozenset(stratum.relations))
+    weights = sorted(weight for rule, weight in found.items() if is_product(rule))
+    assert weights == [1, 1, 1, 3]
+    assert len({rule.id for rule in found}) == len(found)
+
+
+def transformed(whole: Program, every: bool) -> Program:
+    """A program with all its rules in rewrite product form."""
+    rules: dict[Rule, None] = {}
+    for stratum in stratify(whole):
+        for rule in (*stratum.base, *stratum.recursive):
+            rules.update(dict.fromkeys(rewriting(rule, frozenset(stratum.relations), every)))
+    made = {rule.head.relation: rewrites(rule) for rule in rules if is_product(rule)}
+    assert not made.keys() & whole.relations.keys()
+    return Program({**whole.relations, **made}, tuple(rules), whole.aggregates, whole.facts)
+
+
+@pytest.mark.parametrize("every", [False, True])
+def test_rewriting_keeps_the_meaning_of_random_programs(every: bool) -> None:
+    longest = 0
+    for seed in range(60):
+        whole = check(parse(generate(seed).text))
+        form = transformed(whole, every)
+        longest = max(longest, len(form.rules) - len(whole.rules))
+        for rule in form.rules:
+            atoms = [literal for literal in rule.body if isinstance(literal, Positive)]
+            assert len(atoms) <= 2
+        found = model_of(form)
+        assert {name: found[name] for name in whole.relations} == model_of(whole), f"seed {seed}"
+    assert longest >= 3  # there was something to rewrite
+
+
+# --- the circuit ------------------------------------------------------------------
+
+
+def test_circuit_of_a_stratum_whose_rules_stay() -> None:
+    stratum = recursive("p(x, y) :- e(x, y). p(x, w) :- p(x, y), e(y, z), f(z, w).")
+    found = circuit(StratumChange(stratum))
+    assert written(found.steps.base) == ["p(x, y) :- e(x, y).", "$1(y, w) :- e(y, z), f(z, w)."]
+    assert written(found.steps.recursive) == ["p(x, w) :- $1(y, w), p(x, y)."]
+    assert found.steps.removed == found.steps.added == ()
+    assert found.steps.relations == ("p", *found.after)
+    assert found.before == found.after
+
+
+def change_of(before: str, after: str) -> StratumChange:
+    """From one program to another; rules are the same if their texts are."""
+    numbers: dict[str, int] = {}
+
+    def numbered(stratum: Stratum) -> Stratum:
+        def number(rules: Iterable[Rule]) -> tuple[Rule, ...]:
+            return tuple(
+                Rule(numbers.setdefault(rule.text, len(numbers) + 1), rule.head, rule.body, rule.text)
+                for rule in rules
+            )
+
+        return Stratum(stratum.index, stratum.relations, number(stratum.base), number(stratum.recursive))
+
+    old, new = numbered(recursive(before)), numbered(recursive(after))
+    was, now = ((*stratum.base, *stratum.recursive) for stratum in (old, new))
+    added = tuple(rule for rule in now if rule not in was)
+    return StratumChange(new, added, tuple(rule for rule in was if rule not in now))
+
+
+BASE = "p(x, y) :- e(x, y).\n"
+FIRST = "p(x, v) :- e(x, y), f(y, z), p(z, v).\n"
+SECOND = "p(x, v) :- e(x, y), f(y, z), p(v, z).\n"
+
+
+def test_a_new_rule_that_shares_its_prefix_adds_only_its_head() -> None:
+    found = circuit(change_of(BASE + FIRST, BASE + FIRST + SECOND))
+    assert written(found.steps.base) == ["p(x, y) :- e(x, y).", "$1(x, z) :- e(x, y), f(y, z)."]
+    assert written(found.steps.recursive) == ["p(x, v) :- $1(x, z), p(z, v)."]
+    assert written(found.steps.added) == ["p(x, v) :- $1(x, z), p(v, z)."]
+    assert found.steps.removed == ()
+    assert found.before == found.after
+
+
+def test_the_last_rule_of_a_prefix_takes_it_away() -> None:
+    found = circuit(change_of(BASE + FIRST + "p(x, y) :- p(y, x).", BASE + "p(x, y) :- p(y, x)."))
+    assert written(found.steps.removed) == [
+        "$1(x, z) :- e(x, y), f(y, z).",
+        "p(x, v) :- $1(x, z), p(z, v).",
+    ]
+    assert found.steps.added == ()
+    assert found.after == {}
+    assert found.steps.relations == ("p", *found.before)
+
+
+def test_one_rule_for_another_keeps_the_prefix_they_share() -> None:
+    found = circuit(change_of(BASE + FIRST, BASE + SECOND))
+    assert written(found.steps.removed) == ["p(x, v) :- $1(x, z), p(z, v)."]
+    assert written(found.steps.added) == ["p(x, v) :- $1(x, z), p(v, z)."]
+    assert found.before == found.after
+    assert len(found.after) == 1
