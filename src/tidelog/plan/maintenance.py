@@ -42,12 +42,13 @@ class Reading:
     only. Without a driver any order will do and every tuple counts.
 
     Readings are made by `plan.readings`, which turns a negative literal that drives into
-    a positive one, and puts the head before the body for backward chaining.
+    a positive one (`negated`), and puts the head before the body for backward chaining.
     """
 
     rule: Rule
     parts: tuple[Part | None, ...]
     driver: int | None = None
+    negated: bool = False
 
 
 # --- sets of tuples, in any order ---------------------------------------------
@@ -203,11 +204,15 @@ class PhaseReport(TaskReport):
     """What a maintenance task did; `touched` are the tuples whose marks or numbers it changed.
 
     `considered` has every instance as (rule id, head, matched tuples...) when the executor
-    was asked to remember them (`Keeper.remember`), else it stays empty.
+    was asked to remember them (`Keeper.remember`), else it stays empty. Matched are the tuples of
+    the rule's positive literals, in the order of its body, however the instance was found.
+    `details` splits the number of instances: "backward", "forward" and "deletion" for a sweep with
+    a guard; "deletion", "insertion" and "rediscovery" for steps. Aggregates count "groups".
     """
 
     phase: str = ""
     touched: int = 0
+    details: dict[str, int] = field(default_factory=dict)
     considered: list[tuple[object, ...]] = field(default_factory=list)
 
 

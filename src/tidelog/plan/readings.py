@@ -68,7 +68,8 @@ def _changed(
                     parts.append(BEFORE | AFTER if i < driver else whole_part)
                 case _:
                     parts.append(None)
-        found.append(Reading(replace(rule, body=tuple(body)), tuple(parts), driver))
+        negated = isinstance(rule.body[driver], Negative)
+        found.append(Reading(replace(rule, body=tuple(body)), tuple(parts), driver, negated))
     return tuple(found)
 
 

@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from tidelog.execute.substitution.groups import group
-from tidelog.execute.substitution.infer import infer
-from tidelog.execute.substitution.relation import Row, StoredRelation
-from tidelog.plan.executor import (
-    Derive,
-    Fixpoint,
-    Group,
-    Progress,
-    RuleForm,
-    Task,
-    TaskReport,
-    Watch,
-    unwatched,
+from tidelog.execute.substitution.changes import Changes, stored_rows
+from tidelog.execute.substitution.counts import tally
+from tidelog.execute.substitution.groups import regroup
+from tidelog.execute.substitution.materialise import aggregate, derive, fixpoint
+from tidelog.execute.substitution.relation import Entry, StoredRelation
+from tidelog.execute.substitution.steps import steps
+from tidelog.execute.substitution.sweep import redeem, sweep
+from tidelog.execute.substitution.work import Reader, Work, restored
+from tidelog.plan.executor import Derive, Fixpoint, Group, Task, Watch, unwatched
+from tidelog.plan.maintenance import (
+    Maintaining,
+    PhaseReport,
+    Redeem,
+    Regroup,
+    Row,
+    Standing,
+    Steps,
+    Sweep,
+    Tally,
 )
+from tidelog.plan.parts import AFTER, GAINED, LOST, Mark
 from tidelog.program.model import Relation
+from tidelog.syntax.errors import InternalError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+UNFINISHED = Mark.QUEUED | Mark.CURRENT | Mark.PROVING
 
 
 class SubstitutionExecutor:
@@ -32,80 +43,231 @@ class SubstitutionExecutor:
 
     def __init__(self) -> None:
         self._relations: dict[str, StoredRelation] = {}
+        self._reader = Reader(self._relations)
+        self._before: dict[str, tuple[StoredRelation, bool]] | None = None  # the relations at `begin`
+        self._remember = False
+
+    # --- relations -------------------------------------------------------------------
 
     def create(self, relation: Relation) -> None:
         """Make an empty relation."""
-        self._relations[relation.name] = StoredRelation(relation)
+        stored = self._relations[relation.name] = StoredRelation(relation)
+        if self._before is not None:
+            stored.begin()
+        self._reader.forget()
+
+    def drop(self, relation: str) -> None:
+        """Forget a relation."""
+        del self._relations[relation]
+        self._reader.forget()
 
     def insert(self, relation: str, rows: pa.Table) -> int:
-        """Add rows; the number that were new."""
-        from tidelog.execute.substitution.arrow import rows_of
-
+        """Add explicit rows; the number that were new. Within a commit they are asserted."""
+        if self._before is not None:
+            return self.assert_rows(relation, rows)
         stored = self._relations[relation]
-        return len(stored.add(rows_of(stored.relation, rows)))
+        fresh = 0
+        for row in stored_rows(stored.relation, rows):
+            fresh += row not in stored.entries
+            stored.touch(row).marks |= Mark.EXPLICIT | Mark.HELD
+        return fresh
 
     def clear(self, relation: str) -> None:
         """Empty a relation."""
-        self._relations[relation].clear()
+        if self._before is not None:
+            raise InternalError("relations are not cleared within a commit")
+        stored = StoredRelation(self._relations[relation].relation)
+        stored.derived = self._relations[relation].derived
+        self._relations[relation] = stored
+        self._reader.forget()
 
     def size(self, relation: str) -> int:
-        """The number of tuples."""
+        """The number of tuples held."""
         return len(self._relations[relation])
 
     def table(self, relation: str) -> pa.Table:
-        """All tuples, in no order."""
+        """All tuples held, in no order."""
         from tidelog.execute.substitution.arrow import table_of
 
         stored = self._relations[relation]
-        return table_of(stored.relation, stored.rounds)
+        return table_of(stored.relation, stored.held())
 
     def close(self) -> None:
         """Give back what the executor holds."""
         self._relations.clear()
+        self._reader.forget()
 
-    def run(self, task: Task, watch: Watch = unwatched) -> TaskReport:
+    # --- commits ---------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Start a commit."""
+        if self._before is not None:
+            raise InternalError("a commit is under way already")
+        self._before = {name: (stored, stored.derived) for name, stored in self._relations.items()}
+        for stored in self._relations.values():
+            stored.begin()
+        self._reader.forget()
+
+    def commit(self) -> None:
+        """What is AFTER becomes what is held."""
+        self._check_commit()
+        for stored in self._relations.values():
+            stored.commit()
+        self._before = None
+
+    def _check_commit(self) -> None:
+        """An algorithm that breaks its contract must not leave wrong answers."""
+        if self._before is None:
+            raise InternalError("no commit is under way")
+        for stored in self._relations.values():
+            if stored.aside is not None:
+                raise InternalError(f"{stored.name} is still being renewed")
+            for row in stored.contents.saved:
+                entry = stored.entries[row]
+                if entry.marks & UNFINISHED:
+                    raise InternalError(f"{_shown(entry)} was not finished")
+                if entry.marks & Mark.EXPLICIT and not entry.within(AFTER):
+                    raise InternalError(f"{_shown(entry)} is explicit but would not hold")
+
+    def rollback(self) -> None:
+        """Everything as it was at `begin`."""
+        if self._before is None:
+            raise InternalError("no commit is under way")
+        self._relations.clear()  # the reader has this very dictionary
+        for name, (stored, derived) in self._before.items():
+            self._relations[name] = stored
+            stored.rollback()
+            stored.derived = derived
+        self._before = None
+        self._reader.forget()
+
+    def derives(self, relations: Sequence[str]) -> None:
+        """Say which relations rules derive into."""
+        for name, stored in self._relations.items():
+            was, stored.derived = stored.derived, name in relations
+            if was != stored.derived and stored.committing:
+                for row in list(stored.contents.saved):
+                    entry = stored.entries[row]
+                    entry.hold(bool(entry.marks & (Mark.HELD if stored.derived else Mark.EXPLICIT)))
+
+    def assert_rows(self, relation: str, rows: Sequence[Row] | pa.Table) -> int:
+        """Make rows explicit; the number that were not."""
+        stored, changed = self._committing(relation), 0
+        for row in stored_rows(stored.relation, rows):
+            entry = stored.entries.get(row)
+            if entry is None or not entry.marks & Mark.EXPLICIT:
+                entry = stored.touch(row)
+                retracted = entry.marks & Mark.RETRACTED
+                entry.marks = entry.marks & ~Mark.RETRACTED | Mark.EXPLICIT
+                entry.marks |= 0 if retracted else Mark.ASSERTED
+                if not stored.derived:
+                    entry.hold(True)
+                changed += 1
+        return changed
+
+    def retract_rows(self, relation: str, rows: Sequence[Row] | pa.Table) -> int:
+        """Make rows explicit no more; the number that were."""
+        stored, changed = self._committing(relation), 0
+        for row in stored_rows(stored.relation, rows):
+            entry = stored.entries.get(row)
+            if entry is not None and entry.marks & Mark.EXPLICIT:
+                asserted = entry.touch().marks & Mark.ASSERTED
+                entry.marks &= ~(Mark.EXPLICIT | Mark.ASSERTED)
+                entry.marks |= 0 if asserted else Mark.RETRACTED
+                if not stored.derived:
+                    entry.hold(False)
+                changed += 1
+        return changed
+
+    def _committing(self, relation: str) -> StoredRelation:
+        if self._before is None:
+            raise InternalError("no commit is under way")
+        return self._relations[relation]
+
+    def undo(self, relations: Sequence[str]) -> None:
+        """Take back what tasks have done to relations in this commit."""
+        for name in relations:
+            self._committing(name).undo()
+
+    def renew(self, relations: Sequence[str]) -> None:
+        """Set tuples aside and start anew from explicit facts."""
+        for name in relations:
+            self._committing(name).renew()
+
+    def renewed(self, relations: Sequence[str]) -> None:
+        """Mark what is lost and gained against what was set aside."""
+        for name in relations:
+            self._committing(name).renewed()
+
+    def changed(self, relation: str) -> tuple[int, int]:
+        """The number of tuples lost and gained so far in this commit."""
+        stored = self._committing(relation)
+        return len(stored.touched(LOST)), len(stored.touched(GAINED))
+
+    def delta(self, relation: str) -> Changes:
+        """What this commit takes from a relation and adds to it."""
+        stored = self._committing(relation)
+        rows = [[entry.row for entry in stored.touched(part)] for part in (LOST, GAINED)]
+        return Changes.of(stored.relation, *rows)
+
+    # --- tasks -----------------------------------------------------------------------
+
+    def run(self, task: Task, watch: Watch = unwatched) -> PhaseReport:
+        """Run a task that materialises."""
+        return self.keep_going(task, watch)
+
+    def keep_going(
+        self, task: Maintaining | Task, watch: Watch = unwatched, budget: int | None = None
+    ) -> PhaseReport:
         """Run a task."""
         started = perf_counter()
-        report = TaskReport()
+        for stored in self._relations.values():
+            stored.log = {}
+        work = Work(self._relations, self._reader, watch, budget, self._remember)
         match task:
-            case Derive(forms):
-                for relation, rows in self._round(forms, 0, report).items():
-                    report.new += len(self._relations[relation].add(rows))
-                report.rounds = 1
-                watch(Progress(1, report.new))
+            case Derive():
+                derive(task, work)
             case Fixpoint():
-                self._fixpoint(task, report, watch)
-            case Group(rule):
-                head = self._relations[rule.head]
-                report.new = len(head.add(group(rule, self._relations[rule.source], head)))
-                report.rounds = 1
-                watch(Progress(1, report.new))
+                fixpoint(task, work)
+            case Group():
+                aggregate(task, work)
+            case Sweep():
+                sweep(task, work)
+            case Redeem():
+                redeem(task, work)
+            case Tally():
+                tally(task, work)
+            case Steps():
+                steps(task, work, self._from_nothing(task.relations))
+            case Regroup():
+                regroup(task, work)
+        report = work.report
+        report.phase = getattr(task, "phase", "")
+        report.touched = sum(self._logged())
         report.seconds = perf_counter() - started
         return report
 
-    def _fixpoint(self, task: Fixpoint, report: TaskReport, watch: Watch) -> None:
-        """Rounds until one derives nothing; what a round derives is seen from the next one on."""
-        own = [self._relations[name] for name in task.relations]
-        for relation in own:
-            relation.begin()
-        while any(relation.delta for relation in own):
-            report.rounds += 1
-            derived = self._round(task.forms, report.rounds, report)
-            for relation in own:
-                relation.delta = relation.add(derived.get(relation.relation.name, {}), report.rounds)
-                report.new += len(relation.delta)
-            watch(Progress(report.rounds, report.new))
+    def _from_nothing(self, relations: Iterable[str]) -> bool:
+        return any(self._relations[name].aside is not None for name in relations)
 
-    def _round(
-        self, forms: tuple[RuleForm, ...], number: int, report: TaskReport
-    ) -> dict[str, dict[Row, None]]:
-        """The head rows of all instances of the forms, by relation."""
-        derived: dict[str, dict[Row, None]] = {}
-        for form in forms:
-            rows = derived.setdefault(form.rule.head.relation, {})
-            count = 0
-            for row in infer(form, self._relations)(number):
-                rows[row] = None
-                count += 1
-            report.instances[form.rule.id] = report.instances.get(form.rule.id, 0) + count
-        return derived
+    def _logged(self) -> Iterable[bool]:
+        """For each tuple that a task has looked at to change it, whether it did."""
+        return (e.state != was for stored in self._relations.values() for e, was in stored.log.items())
+
+    # --- for tests -------------------------------------------------------------------
+
+    def standing(self, relation: str) -> dict[Row, Standing]:
+        """All stored tuples with what is known of them."""
+        return {
+            restored(row): Standing(Mark(entry.marks), entry.first, entry.count, dict(entry.trace))
+            for row, entry in self._relations[relation].entries.items()
+            if entry.marks
+        }
+
+    def remember(self, on: bool) -> None:
+        """Whether tasks remember every rule instance they consider."""
+        self._remember = on
+
+
+def _shown(entry: Entry) -> str:
+    return f"{entry.relation.name}{restored(entry.row)}"
