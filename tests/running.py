@@ -1,17 +1,24 @@
-"""Running a checked program on an executor, straight through the seam."""
+"""Running a checked program on an executor, and keeping one current, straight through the seam."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from tidelog.maintain.protocol import Algorithm
 from tidelog.maintain.seminaive import materialise
+from tidelog.maintain.update import Maintenance, Upkeep
 from tidelog.plan.executor import Executor
+from tidelog.plan.maintenance import Keeper
 from tidelog.program.arrow import arrow_schema, is_text
-from tidelog.program.model import Program, Relation, Value
+from tidelog.program.check import check
+from tidelog.program.model import Negative, Program, Relation, Value
+from tidelog.program.projections import MADE_BY as PROJECTION
+from tidelog.program.projections import project_negations
 from tidelog.program.strata import stratify
+from tidelog.syntax.parser import parse
 
 Row = tuple[Value, ...]
 
@@ -73,3 +80,66 @@ def run(program: Program, executor: Executor, facts: Mapping[str, Iterable[Row]]
         return Run(found, instances, sum(report.report.rounds for report in reports))
     finally:
         executor.close()
+
+
+# --- maintained ------------------------------------------------------------------
+
+
+class Pool:
+    """All rules that a program may ever have, checked together, so that each has one number for good.
+
+    Negated atoms have no `_`: these have become projections (see `program.projections`).
+    """
+
+    def __init__(self, text: str) -> None:
+        self.program = project_negations(check(parse(text)))
+
+    def program_of(self, texts: Iterable[str]) -> Program:
+        """The program that has these rules only, with what was made for them."""
+        wanted = set(texts)
+        projections = {r.head.relation: r for r in self.program.rules if r.made_by == PROJECTION}
+        rules = [r for r in self.program.rules if r.made_by != PROJECTION and r.text in wanted]
+        negated = {lit.atom.relation for r in rules for lit in r.body if isinstance(lit, Negative)}
+        rules += [rule for name, rule in projections.items() if name in negated]
+        aggregates = [a for a in self.program.aggregates if a.text in wanted]
+        return replace(self.program, rules=tuple(rules), aggregates=tuple(aggregates), facts=())
+
+
+class Kept:
+    """Relations on a keeper, brought up to date commit by commit, straight through the seam."""
+
+    def __init__(
+        self, pool: Pool, keeper: Keeper, algorithm: str | Algorithm, *, counts: bool = True
+    ) -> None:
+        self.pool, self.keeper = pool, keeper
+        self.maintenance = Maintenance(keeper, algorithm, counts)
+        self.facts: set[tuple[str, Row]] = set()
+        for relation in pool.program.relations.values():
+            keeper.create(relation)
+
+    def commit(
+        self, rules: Iterable[str], facts: Iterable[tuple[str, Row]], *, undo: bool = False
+    ) -> list[Upkeep]:
+        """Go to other rules and other explicit facts; with `undo`, only to come back from there."""
+        wanted = set(facts)
+        self.maintenance.begin(stratify(self.pool.program_of(rules)))
+        changed = set()
+        for rows, change in (
+            (self.facts - wanted, self.keeper.retract_rows),
+            (wanted - self.facts, self.keeper.assert_rows),
+        ):
+            for relation in {name for name, _ in rows}:
+                chosen = [row for name, row in rows if name == relation]
+                assert change(relation, chosen) == len(chosen)
+                changed.add(relation)
+        done = self.maintenance.update(changed)
+        if undo:
+            self.maintenance.rollback()
+        else:
+            self.maintenance.commit()
+            self.facts = wanted
+        return done
+
+    def relations(self) -> dict[str, set[Row]]:
+        """Every relation, those made by rewrites of the program included."""
+        return {r.name: rows_of(r, self.keeper.table(r.name)) for r in self.pool.program.relations.values()}

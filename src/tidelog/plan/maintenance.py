@@ -205,7 +205,8 @@ class PhaseReport(TaskReport):
 
     `considered` has every instance as (rule id, head, matched tuples...) when the executor
     was asked to remember them (`Keeper.remember`), else it stays empty. Matched are the tuples of
-    the rule's positive literals, in the order of its body, however the instance was found.
+    the rule's positive literals, in the order of its body, however the instance was found; `kinds`
+    has the name that `details` gives to each of them, or "".
     `details` splits the number of instances: "backward", "forward" and "deletion" for a sweep with
     a guard; "deletion", "insertion" and "rediscovery" for steps. Aggregates count "groups".
     """
@@ -214,6 +215,7 @@ class PhaseReport(TaskReport):
     touched: int = 0
     details: dict[str, int] = field(default_factory=dict)
     considered: list[tuple[object, ...]] = field(default_factory=list)
+    kinds: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

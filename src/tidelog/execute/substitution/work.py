@@ -102,6 +102,7 @@ class Work:
         if self._remember:
             matched = (restored(e.row) for i, e in sorted(instance.matched.items()) if i != without)
             report.considered.append((rule.id, restored(instance.head), *matched))
+            report.kinds.append(detail)
         self._considered += 1
         if self._budget is not None and self._considered > self._budget:
             raise Abandoned
