@@ -169,6 +169,22 @@ def test_example_18(keeper: Keeper) -> None:
     assert insert.considered == instances(*(FIRES[i] for i in (79, 19, 12, 13, 14)))
 
 
+def test_rederivation_leaves_new_instances_to_insertion(keeper: Keeper) -> None:
+    """Section 6.2, on line 42: rederivation reads I - (D - A), not (I - D) | A, so as not to repeat insertion.
+
+    B(b) loses T(a, b) and gains T(c, b). Rederivation does not see the new fact; insertion does.
+    """
+    program = program_of("B(y) :- T(x, y), B(x).", "T/2", "B/1")
+    kept = Kept(keeper, program, "B")
+    kept.start(DRed(), "B(a) B(c) T(a, b)")
+    story = kept.update(DRed(), minus="T(a, b)", plus="T(c, b)")
+    overdelete, rederive, insert = story.steps
+    assert overdelete.considered == instances("T(a, b), B(a) -> B(b)")
+    assert rederive.considered == []
+    assert insert.considered == instances("T(c, b), B(c) -> B(b)")
+    assert (story.lost, story.gained) == (atoms("T(a, b)"), atoms("T(c, b)"))
+
+
 def test_theorem_19(keeper: Keeper) -> None:
     """Overdeletion repeats nothing, and rederivation and insertion together repeat nothing.
 
