@@ -170,7 +170,7 @@ def test_example_18(keeper: Keeper) -> None:
 
 
 def test_rederivation_leaves_new_instances_to_insertion(keeper: Keeper) -> None:
-    """Section 6.2, on line 42: rederivation reads I - (D - A), not (I - D) | A, so as not to repeat insertion.
+    """Section 6.2, on line 42: rederivation reads I - (D - A), not (I - D) | A, which would repeat insertion.
 
     B(b) loses T(a, b) and gains T(c, b). Rederivation does not see the new fact; insertion does.
     """
