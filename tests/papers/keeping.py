@@ -101,6 +101,15 @@ class Story:
         """The rule instances considered in all, each as often as it was considered."""
         return sorted(text for step in self.steps for text in step.considered)
 
+    def of(self, kind: str) -> list[str]:
+        """Those of a kind: backward, forward, deletion, and so on."""
+        return sorted(
+            _instance(self.program, entry)
+            for step in self.steps
+            for entry, found in zip(step.report.considered, step.report.kinds, strict=True)
+            if found == kind
+        )
+
     @property
     def details(self) -> dict[str, int]:
         """How many of them went backward, forward, and so on."""
