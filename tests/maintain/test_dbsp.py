@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Iterable
 
 import pytest
 
+from tests.maintain.keeping import Live
 from tests.oracle import model_of
 from tests.random_programs import generate
-from tidelog.maintain.dbsp import circuit, is_product, kit, rewrites, rewriting
+from tidelog.maintain.dbsp import DBSP, circuit, is_product, kit, rewrites, rewriting
 from tidelog.maintain.protocol import StratumChange
 from tidelog.maintain.zsets import ZSet
+from tidelog.plan.executor import unwatched
+from tidelog.plan.maintenance import Abandoned, PhaseReport, Row
 from tidelog.plan.printer import print_rule
 from tidelog.program.check import check
 from tidelog.program.model import Positive, Program, Rule, Stratum
@@ -162,7 +166,7 @@ def transformed(whole: Program, every: bool) -> Program:
 @pytest.mark.parametrize("every", [False, True])
 def test_rewriting_keeps_the_meaning_of_random_programs(every: bool) -> None:
     longest = 0
-    for seed in range(60):
+    for seed in range(40):
         whole = check(parse(generate(seed).text))
         form = transformed(whole, every)
         longest = max(longest, len(form.rules) - len(whole.rules))
@@ -237,3 +241,188 @@ def test_one_rule_for_another_keeps_the_prefix_they_share() -> None:
     assert written(found.steps.added) == ["p(x, v) :- $1(x, z), p(v, z)."]
     assert found.before == found.after
     assert len(found.after) == 1
+
+
+# --- on a keeper, beside the oracle -------------------------------------------------
+
+
+def rewrite_relations(live: Live) -> dict[str, int]:
+    """The relations of rewrites that the keeper has, by name, with their sizes."""
+    stratum = next(stratum for stratum in live.maintenance.strata if stratum.recursive)
+    return {name: live.keeper.size(name) for name in circuit(StratumChange(stratum)).after}
+
+
+def weights(live: Live, relation: str) -> dict[Row, dict[int, int]]:
+    """The weight of each tuple in each iteration."""
+    return {row: dict(known.trace) for row, known in live.keeper.standing(relation).items()}
+
+
+LONG = "p(x, v) :- p(x, y), e(y, z), f(z, v)."
+CLOSURE = "p(x, z) :- p(x, y), p(y, z)."
+SMALL = DECLARED + "p(x, y) :- e(x, y).\n" + LONG + "\n" + CLOSURE
+
+
+def test_facts_come_and_go() -> None:
+    """Rewrites follow e and f, and p follows them: p(2, 1) from p(2, 3) and the rewrite of e(3, 4), f(4, 1)."""
+    live = Live(SMALL, "dbsp", {"e": [(1, 2), (2, 3)], "f": [(3, 7)]}, without=[CLOSURE])
+    assert live.model["p"] == {(1, 2), (2, 3), (1, 7)}
+    [product] = rewrite_relations(live)
+    assert set(live.keeper.standing(product)) == {(2, 7)}
+    assert live.commit(insert={"e": [(3, 4)], "f": [(4, 1)]})["p"] == (set(), {(3, 4), (2, 1)})
+    assert set(live.keeper.standing(product)) == {(2, 7), (3, 1)}
+    assert live.commit(delete={"e": [(1, 2)]})["p"] == ({(1, 2), (1, 7)}, set())
+    assert live.commit(delete={"f": [(4, 1)]})["p"] == ({(2, 1)}, set())
+    assert set(live.keeper.standing(product)) == {(2, 7)}
+    assert live.algorithms() == {("p",): "dbsp"}
+
+
+def test_weights_of_each_iteration() -> None:
+    """p(1, 7) is derived from p(1, 2) and the rewrite (2, 7), which is there from iteration 1."""
+    live = Live(SMALL, "dbsp", {"e": [(1, 2), (2, 3), (2, 4)], "f": [(3, 7), (4, 7)]})
+    [product] = rewrite_relations(live)
+    assert weights(live, product) == {(2, 7): {1: 2}}  # over 3 and over 4
+    assert weights(live, "p") == {
+        (1, 2): {1: 1},
+        (2, 3): {1: 1},
+        (2, 4): {1: 1},
+        (1, 7): {2: 1},
+        (1, 3): {2: 1},
+        (1, 4): {2: 1},
+    }
+    live.commit(delete={"f": [(3, 7)]})
+    assert weights(live, product) == {(2, 7): {1: 1}}
+    assert live.phases("p")["circuit"].instances == {live.rule(LONG): 1}  # the rewrite stays: no more to do
+
+
+def test_instances_of_products_count_for_the_users_rule() -> None:
+    live = Live(SMALL, "dbsp", {"e": [(1, 2), (2, 3)], "f": [(3, 7)]}, without=[CLOSURE])
+    base = live.rule("p(x, y) :- e(x, y).")
+    assert live.phases("p")["circuit"].instances == {base: 2, live.rule(LONG): 2}  # a product, a head
+    live.commit(insert={"f": [(3, 8)]})
+    assert live.phases("p")["circuit"].instances == {live.rule(LONG): 2}
+
+
+def test_a_rule_change_costs_what_the_rule_derives() -> None:
+    """A thousand tuples that the new rule has nothing to do with are not looked at."""
+    chains = [(10 * i + j, 10 * i + j + 1) for i in range(10, 110) for j in range(3)]
+    live = Live(SMALL, "dbsp", {"e": [(1, 2), (2, 3), *chains], "f": [(3, 7)]}, without=[LONG])
+    assert len(live.model["p"]) == 603
+    live.commit(add=[LONG])
+    considered = live.phases("p")["circuit"]
+    assert considered.instances == {live.rule(LONG): 2}
+    assert considered.touched == 2
+    assert list(rewrite_relations(live).values()) == [1]
+    [product] = rewrite_relations(live)
+    live.commit(remove=[LONG])
+    assert live.phases("p")["circuit"].instances == {live.rule(LONG): 2}
+    with pytest.raises(KeyError):
+        live.keeper.size(product)
+
+
+def test_a_rollback_brings_rewrites_back() -> None:
+    live = Live(SMALL, "dbsp", {"e": [(1, 2), (2, 3)], "f": [(3, 7)]})
+    [product] = rewrite_relations(live)
+    before = live.keeper.standing(product)
+    live.begin({}, {"e": [(1, 2)]}, remove=[LONG])
+    live.maintenance.rollback()
+    assert live.keeper.standing(product) == before
+    live._absent.discard(LONG)
+    live.facts["e"].add((1, 2))
+    live.agrees()
+    assert live.commit(insert={"f": [(3, 9)]})["p"] == (set(), {(1, 9)})
+
+
+def test_other_algorithms_take_over_and_give_back() -> None:
+    """Rewrites are dropped when another algorithm has its turn, and made anew afterwards."""
+    live = Live(SMALL, "dbsp", {"e": [(1, 2), (2, 3)], "f": [(3, 7)]})
+    [product] = rewrite_relations(live)
+    live.maintenance.algorithm = "dred"
+    live.commit(insert={"e": [(3, 4)]})
+    with pytest.raises(KeyError):
+        live.keeper.size(product)
+    live.commit(insert={"f": [(4, 1)]}, delete={"f": [(3, 7)]})
+    live.maintenance.algorithm = "dbsp"
+    live.commit(insert={"e": [(7, 8)]})
+    assert set(live.keeper.standing(product)) == {(3, 1)}
+    live.commit(delete={"e": [(2, 3)]})
+
+
+def test_an_abandoned_update_leaves_the_rewrites_as_they_were() -> None:
+    live = Live(SMALL, "dbsp", {"e": [(1, 2), (2, 3)], "f": [(3, 7)]}, without=[LONG])
+    [stratum] = [stratum for stratum in live.maintenance.strata if stratum.recursive]
+    whole = next(s for s in stratify(live._all) if s.recursive)
+    live.keeper.begin()
+    live.keeper.assert_rows("e", [(7, 1), (3, 1)])
+    algorithm = DBSP()
+    change = StratumChange(whole, tuple(r for r in whole.recursive if r.text == LONG))
+    with pytest.raises(Abandoned):
+        algorithm.update(change, live.keeper, unwatched, 0)
+    assert circuit(StratumChange(stratum)).after == {}
+    for name in circuit(StratumChange(whole)).after:
+        with pytest.raises(KeyError):
+            live.keeper.size(name)
+    live.keeper.rollback()
+    live.agrees()
+
+
+def test_strata_without_recursion_if_they_are_not_counted() -> None:
+    text = DECLARED + "q(x, v) :- e(x, y), f(y, z), e(z, v), !n(z)."
+    live = Live(text, "dbsp", {"e": [(1, 2), (3, 4)], "f": [(2, 3)]}, counts=False)
+    assert live.algorithms() == {("q",): "dbsp"}
+    assert live.model["q"] == {(1, 4)}
+    assert live.commit(insert={"n": [(3,)]})["q"] == ({(1, 4)}, set())
+    assert live.commit(delete={"n": [(3,)]}, insert={"e": [(3, 5)]})["q"] == (set(), {(1, 4), (1, 5)})
+
+
+RULES = """
+p(x, y) :- e(x, y).
+p(x, v) :- p(x, y), e(y, z), f(z, v).
+p(x, v) :- e(x, y), f(y, z), p(z, v).
+p(x, v) :- e(x, y), f(y, z), p(v, z), !n(x), v != y.
+p(x, z) :- p(x, y), p(y, z).
+p(1, y) :- q(x, y), e(x, x), f(y, _).
+q(x, w) :- p(x, y), q(y, z), p(z, w), !n(w).
+q(x, y) :- f(x, y), x < 4.
+q(k, v) :- k = 2, e(k, y), f(y, z), p(z, v), !n(z).
+q(x, u) :- q(x, y), f(y, z), u = z + 1, e(u, _), u < 6.
+p(x, y) :- q(y, x), e(x, z), e(z, x).
+"""
+
+
+@pytest.mark.parametrize("every", [False, True])
+@pytest.mark.parametrize("seed", range(8))
+def test_random_histories(seed: int, every: bool) -> None:
+    """Facts, explicit ones of derived relations too, and rules come and go; the oracle says what holds."""
+    draw = random.Random(seed)
+    texts = RULES.split("\n")[1:-1]
+    absent = set(draw.sample(texts, 4))
+    arities = {"e": 2, "f": 2, "n": 1, "p": 2, "q": 2}
+    numbers = range(1, 7)
+
+    def rows(name: str, most: int) -> set[tuple[int, ...]]:
+        return {tuple(draw.choices(numbers, k=arities[name])) for _ in range(draw.randint(0, most))}
+
+    first = {"e": rows("e", 9), "f": rows("f", 9), "n": rows("n", 2), "p": rows("p", 1)}
+    live = Live(DECLARED + RULES, DBSP(every), first, without=absent)
+    for _ in range(8):
+        insert = {name: rows(name, 2) for name in draw.sample(sorted(arities), 2)}
+        delete = {
+            name: draw.sample(sorted(live.facts[name]), min(len(live.facts[name]), draw.randint(0, 3)))
+            for name in draw.sample(sorted(arities), 2)
+        }
+        add, remove = list[str](), list[str]()
+        if draw.random() < 0.5:
+            add = draw.sample(sorted(absent), min(len(absent), draw.randint(0, 2)))
+            remove = draw.sample(sorted(set(texts) - absent), draw.randint(0, 2))
+        absent = (absent - set(add)) | set(remove)
+        live.commit(insert, delete, add, remove)
+        for report in live.reports:
+            assert_nonrepeating(report.phases)
+
+
+def assert_nonrepeating(phases: list[PhaseReport]) -> None:
+    """No instance is added twice or taken twice."""
+    for phase in phases:
+        found = list(zip(phase.kinds, phase.considered, strict=True))
+        assert len(found) == sum(phase.instances.values())
+        assert len(set(found)) == len(found)
