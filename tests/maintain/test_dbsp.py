@@ -263,7 +263,7 @@ SMALL = DECLARED + "p(x, y) :- e(x, y).\n" + LONG + "\n" + CLOSURE
 
 
 def test_facts_come_and_go() -> None:
-    """Rewrites follow e and f, and p follows them: p(2, 1) from p(2, 3) and the rewrite of e(3, 4), f(4, 1)."""
+    """Rewrites follow e and f; p(2, 1) is from p(2, 3) and the rewrite of e(3, 4) and f(4, 1)."""
     live = Live(SMALL, "dbsp", {"e": [(1, 2), (2, 3)], "f": [(3, 7)]}, without=[CLOSURE])
     assert live.model["p"] == {(1, 2), (2, 3), (1, 7)}
     [product] = rewrite_relations(live)

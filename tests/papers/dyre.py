@@ -36,11 +36,12 @@ def facts(text: str, weight: int = 1) -> ZSet[Fact]:
     return ZSet({(name, row): weight for name, rows in read(text).items() for row in rows})
 
 
+DECLARED = "".join(f".decl {name}(x: symbol, y: symbol)\n.output {name}\n" for name in "PR")
+
+
 def rules(text: str) -> list[Rule]:
     """Rules over P and R, which have two columns of symbols each."""
-    names = "PR"
-    declared = "".join(f".decl {name}(x: symbol, y: symbol)\n.output {name}\n" for name in names)
-    return list(check(parse(declared + text)).rules)
+    return list(check(parse(DECLARED + text)).rules)
 
 
 def body(rule: Rule) -> list[Atom]:
@@ -251,6 +252,15 @@ class Circuit:
                 self.last = i
                 return total(self.held[t, j] for j in range(i))
         raise AssertionError
+
+    def weights(self) -> dict[Fact, dict[int, int]]:
+        """The weights before distinct, summed over epochs, by fact and iteration; the first is 1."""
+        found: dict[Fact, dict[int, int]] = {}
+        for i in range(self.last):
+            changes = [value for (_, j), value in self.derived.items() if i == j]
+            for fact, weight in total(changes).items():
+                found.setdefault(fact, {})[i + 1] = weight
+        return found
 
 
 def _go_on(left: tuple[int, Rewrite], right: tuple[int, int, Atom]) -> tuple[int, Atom, Rewrite] | None:

@@ -295,13 +295,15 @@ class DBSP:
     ) -> list[PhaseReport]:
         """One more epoch."""
         turning = self._circuit(change)
-        for name, relation in turning.after.items():
-            if name not in turning.before:
-                keeper.create(relation)
+        made = [name for name in turning.after if name not in turning.before]
+        for name in made:
+            keeper.create(turning.after[name])
         try:
             report = keeper.keep_going(turning.steps, watch, budget)  # steps 2 to 8
-        except Abandoned:
-            keeper.undo([name for name in turning.after if name in turning.before])
+        except Abandoned:  # the stratum's own relations are for the caller to undo
+            keeper.undo(list(turning.before))
+            for name in made:
+                keeper.drop(name)
             raise
         for name in turning.before:
             if name not in turning.after:
