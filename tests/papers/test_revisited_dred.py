@@ -81,6 +81,26 @@ def test_example_14(keeper: Keeper) -> None:
     assert not story.repeated
 
 
+def test_example_14_within_a_stratum(keeper: Keeper) -> None:
+    """The same where both atoms are overdeleted in one round, or one of them in a round before.
+
+    The closure of a - b - c - d, joined with itself. R(a, b) and R(b, c) go in one round, R(a, c) after them.
+    """
+    program = program_of("R(x, z) :- R(x, y), R(y, z).", "R/2")
+    kept = Kept(keeper, program, "R")
+    kept.start(DRed(), "R(a, b) R(b, c) R(c, d)")
+    story = kept.update(DRed(), minus="R(a, b) R(b, c)")
+    overdelete, rederive, insert = story.steps
+    assert overdelete.considered == instances(
+        "R(a, b), R(b, c) -> R(a, c)",
+        "R(b, c), R(c, d) -> R(b, d)",
+        "R(a, b), R(b, d) -> R(a, d)",
+        "R(a, c), R(c, d) -> R(a, d)",
+    )
+    assert rederive.considered == insert.considered == []
+    assert kept.held == atoms("R(c, d)")
+
+
 def test_example_15(keeper: Keeper) -> None:
     """A(b) and S(b, h) are both new: the instance that has both derives T(b, h) once."""
     kept = positive(keeper)
@@ -183,6 +203,20 @@ def test_rederivation_leaves_new_instances_to_insertion(keeper: Keeper) -> None:
     assert rederive.considered == []
     assert insert.considered == instances("T(c, b), B(c) -> B(b)")
     assert (story.lost, story.gained) == (atoms("T(a, b)"), atoms("T(c, b)"))
+
+
+def test_what_is_explicit_is_rederived_without_a_rule(keeper: Keeper) -> None:
+    """Line 42: an overdeleted fact that is in E comes back as such, and no instance is looked for."""
+    program = program_of("B(y) :- T(x, y), B(x).", "T/2", "B/1")
+    kept = Kept(keeper, program, "B")
+    kept.start(DRed(), "B(a) B(b) T(a, b) T(b, c) T(d, b) B(d)")
+    story = kept.update(DRed(), minus="B(a)")
+    overdelete, rederive, insert = story.steps
+    assert overdelete.marked(Mark.DELETED) == atoms("B(a) B(b) B(c)")
+    assert rederive.marked(Mark.QUEUED) == atoms("B(b)")
+    assert rederive.considered == []
+    assert insert.considered == instances("T(b, c), B(b) -> B(c)")
+    assert story.lost == atoms("B(a)")
 
 
 def test_theorem_19(keeper: Keeper) -> None:
