@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from tests import oracle
-from tests.papers.notation import ground, named, read, written
+from tests.papers.notation import ground, named, read, shape, shape_of, written
 from tidelog.maintain.protocol import Algorithm, StratumChange
 from tidelog.plan.executor import Task as Materialising
 from tidelog.plan.executor import Watch, unwatched
@@ -60,14 +60,58 @@ class Step:
         return {fact for fact, known in self.standing.items() if known.marks & mark}
 
     @property
-    def considered(self) -> list[str]:
-        """The rule instances considered, in the order of the alphabet, each as often as it was considered."""
-        return sorted(_instance(self.program, entry) for entry in self.report.considered)
+    def considered(self) -> Considered:
+        """The rule instances considered."""
+        texts = [_instance(self.program, entry) for entry in self.report.considered]
+        shapes: Counter[str] = Counter()
+        for rule in self.program.rules:
+            shapes[shape_of(rule)] += self.report.instances.get(rule.id, 0)
+        return Considered(self.count, +shapes, texts if len(texts) == self.count else None)
 
     @property
     def count(self) -> int:
         """How many rule instances were considered."""
         return sum(self.report.instances.values())
+
+
+@dataclass
+class Considered:
+    """Rule instances, each as often as it was considered.
+
+    A keeper that remembers instances gives them as `texts`. One that only counts them gives their
+    number for each rule (`shapes`), or in all: then equality is equality of these numbers.
+    """
+
+    count: int
+    shapes: Counter[str] | None = None
+    texts: list[str] | None = None
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Considered):
+            if self.texts is not None and other.texts is not None:
+                return sorted(self.texts) == sorted(other.texts)
+            return self.count == other.count and self.shapes == other.shapes
+        if not isinstance(other, list):
+            return NotImplemented
+        if self.texts is not None:
+            return sorted(self.texts) == sorted(other)
+        if self.shapes is not None:
+            return self.shapes == Counter(map(shape, other))
+        return self.count == len(other)
+
+    def __add__(self, other: Considered) -> Considered:
+        shapes = None if self.shapes is None or other.shapes is None else self.shapes + other.shapes
+        texts = None if self.texts is None or other.texts is None else self.texts + other.texts
+        return Considered(self.count + other.count, shapes, texts)
+
+    def has(self, wanted: list[str]) -> bool:
+        """Whether all these are among them."""
+        return self.count >= len(wanted) if self.texts is None else set(wanted) <= set(self.texts)
+
+    @property
+    def repeated(self) -> set[str]:
+        """Those considered more than once, as far as they are remembered."""
+        return {text for text, n in Counter(self.texts or []).items() if n > 1}
 
 
 def _instance(program: Program, entry: tuple[object, ...]) -> str:
@@ -97,18 +141,20 @@ class Story:
         return sum(step.count for step in self.steps)
 
     @property
-    def considered(self) -> list[str]:
-        """The rule instances considered in all, each as often as it was considered."""
-        return sorted(text for step in self.steps for text in step.considered)
+    def considered(self) -> Considered:
+        """The rule instances considered in all."""
+        return together(self.steps)
 
-    def of(self, kind: str) -> list[str]:
+    def of(self, kind: str) -> Considered:
         """Those of a kind: backward, forward, deletion, and so on."""
-        return sorted(
+        texts = [
             _instance(self.program, entry)
             for step in self.steps
             for entry, found in zip(step.report.considered, step.report.kinds, strict=True)
             if found == kind
-        )
+        ]
+        remembered = self.considered.texts is not None
+        return Considered(self.details.get(kind, 0), None, texts if remembered else None)
 
     @property
     def details(self) -> dict[str, int]:
@@ -121,11 +167,19 @@ class Story:
     @property
     def repeated(self) -> set[str]:
         """The rule instances that one task considered more than once."""
-        return {text for step in self.steps for text, n in Counter(step.considered).items() if n > 1}
+        return {text for step in self.steps for text in step.considered.repeated}
 
     def over(self, relation: str) -> list[Step]:
         """The steps of the stratum that a relation is in."""
         return [step for step in self.steps if relation in _relations(step.task)]
+
+
+def together(steps: Iterable[Step]) -> Considered:
+    """The rule instances that several tasks considered."""
+    total = Considered(0, Counter(), [])
+    for step in steps:
+        total += step.considered
+    return total
 
 
 def _relations(task: object) -> tuple[str, ...]:

@@ -65,6 +65,21 @@ def instances(*texts: str) -> list[str]:
     return sorted(map(instance, texts))
 
 
+def shape(text: str) -> str:
+    """An instance without its values: `T, B -> B`. The rules of an example have different shapes."""
+    return re.sub(r"\([^()]*\)", "", text)
+
+
+def shape_of(rule: Rule) -> str:
+    """The shape of a rule's instances."""
+    body = [
+        ("not " if isinstance(literal, Negative) else "") + literal.atom.relation
+        for literal in rule.body
+        if isinstance(literal, Positive | Negative)
+    ]
+    return f"{', '.join(body)} -> {rule.head.relation}"
+
+
 def ground(rule: Rule, substitution: Mapping[str, Value]) -> str:
     """An instance of a rule; conditions on values are left out."""
 

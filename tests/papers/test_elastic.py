@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.papers.keeping import Kept, program_of
+from tests.papers.keeping import Kept, program_of, together
 from tests.papers.notation import atoms, instances
 from tidelog.maintain.elastic import Elastic
 from tidelog.plan.maintenance import Keeper
@@ -66,7 +66,7 @@ def test_bootstrap(pointers: Kept) -> None:
     assert {fact for fact in story.gained if fact.startswith("vpt")} == {
         fact for iteration in FIRST.values() for fact in iteration
     }
-    assert sorted(text for step in story.over("vpt") for text in step.considered) == instances(
+    assert together(story.over("vpt")) == instances(
         "new(a, L1) -> vpt(a, L1)",
         "new(c, L3) -> vpt(c, L3)",
         "new(d, L4) -> vpt(d, L4)",
@@ -84,7 +84,7 @@ def test_update(pointers: Kept) -> None:
     pointers.start(Elastic(), INPUT)
     story = pointers.update(Elastic(), minus="assign(b, a)", plus="store(d, f, c)")
     assert counts(pointers) == SECOND
-    assert sorted(text for step in story.over("vpt") for text in step.considered) == instances(
+    assert together(story.over("vpt")) == instances(
         "assign(b, a), vpt(a, L1) -> vpt(b, L1)",
         "load(e, d, f), store(d, f, c), vpt(c, L3), vpt(d, L4), vpt(d, L4) -> vpt(e, L3)",
     )

@@ -132,8 +132,8 @@ def test_example_16(keeper: Keeper) -> None:
         "Be(a1) -> B(a1)", "T(a1, b), B(a1) -> B(b)", "T(b, c), B(b) -> B(c)"
     )
     assert rederive.marked(Mark.QUEUED) == atoms("B(b)")
-    [used] = rederive.considered  # any of them will do
-    assert used in instances(*(f"T({a}, b), B({a}) -> B(b)" for a in sources[1:]))
+    others = instances(*(f"T({a}, b), B({a}) -> B(b)" for a in sources[1:]))
+    assert any(rederive.considered == [used] for used in others)  # any of them will do
     assert insert.considered == instances("T(b, c), B(b) -> B(c)")
     assert story.lost == atoms("Be(a1) B(a1)")
 
@@ -230,9 +230,8 @@ def test_theorem_19(keeper: Keeper) -> None:
     story = kept.update(DRed(), plus=UPDATE)
     for relation in STRATA:
         overdelete, rederive, insert = story.over(relation)
-        assert len(overdelete.considered) == len(set(overdelete.considered))
-        again = rederive.considered + insert.considered
-        assert len(again) == len(set(again))
+        assert not overdelete.considered.repeated
+        assert not (rederive.considered + insert.considered).repeated
     kept.update(DRed(), minus=UPDATE)
     story = kept.update(DRed(), minus=EXPLICIT)
     assert kept.held == set()
