@@ -152,6 +152,16 @@ def test_rules_for_one_relation_share_prefixes() -> None:
     assert len({rule.id for rule in found}) == len(found)
 
 
+def test_rules_that_keep_other_variables_of_a_prefix_do_not_share_it() -> None:
+    stratum = recursive(
+        "p(x, y) :- e(x, y). p(x, v) :- e(x, y), f(y, z), p(z, v). p(y, v) :- e(x, y), f(y, z), p(z, v)."
+    )
+    first, second = (rewriting(rule, frozenset({"p"}))[0] for rule in stratum.recursive)
+    assert first.body == second.body
+    assert first.head.relation != second.head.relation
+    assert first.id != second.id
+
+
 def transformed(whole: Program, every: bool) -> Program:
     """A program with all its rules in rewrite product form."""
     rules: dict[Rule, None] = {}
@@ -348,19 +358,21 @@ def test_other_algorithms_take_over_and_give_back() -> None:
 
 
 def test_an_abandoned_update_leaves_the_rewrites_as_they_were() -> None:
-    live = Live(SMALL, "dbsp", {"e": [(1, 2), (2, 3)], "f": [(3, 7)]}, without=[LONG])
-    [stratum] = [stratum for stratum in live.maintenance.strata if stratum.recursive]
-    whole = next(s for s in stratify(live._all) if s.recursive)
+    other = "p(x, v) :- p(y, x), e(y, z), f(v, z)."
+    live = Live(SMALL + other, "dbsp", {"e": [(1, 2), (2, 3)], "f": [(3, 7)]}, without=[other])
+    [product] = rewrite_relations(live)
+    before = live.keeper.standing(product)
+    [whole] = [stratum for stratum in stratify(live._all) if stratum.recursive]
+    change = StratumChange(whole, tuple(rule for rule in whole.recursive if rule.text == other))
     live.keeper.begin()
-    live.keeper.assert_rows("e", [(7, 1), (3, 1)])
-    algorithm = DBSP()
-    change = StratumChange(whole, tuple(r for r in whole.recursive if r.text == LONG))
+    live.keeper.assert_rows("f", [(2, 1), (3, 1)])
     with pytest.raises(Abandoned):
-        algorithm.update(change, live.keeper, unwatched, 0)
-    assert circuit(StratumChange(stratum)).after == {}
-    for name in circuit(StratumChange(whole)).after:
-        with pytest.raises(KeyError):
-            live.keeper.size(name)
+        DBSP().update(change, live.keeper, unwatched, 1)
+    assert live.keeper.standing(product) == before
+    made = circuit(change).after.keys() - {product}
+    assert len(made) == 1
+    with pytest.raises(KeyError):
+        live.keeper.size(*made)
     live.keeper.rollback()
     live.agrees()
 
