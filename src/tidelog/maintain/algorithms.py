@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from tidelog.maintain.auto import Auto
@@ -24,3 +25,16 @@ ALGORITHMS: dict[str, Callable[[], Algorithm]] = {
     "dbsp": DBSP,
     "auto": Auto,
 }
+_WITH_NUMBER = re.compile(r"(fbf|elastic)\((\d+(?:\.\d*)?)\)")
+
+
+def named(name: str) -> Algorithm:
+    """An algorithm by its name; `fbf(2)` has a depth, `elastic(0.5)` a share. Raises ValueError."""
+    if name in ALGORITHMS:
+        return ALGORITHMS[name]()
+    match = _WITH_NUMBER.fullmatch(name)
+    if match is not None and match[1] == "elastic":
+        return Elastic(share=float(match[2]))
+    if match is not None and match[2].isdecimal():
+        return FBF(int(match[2]))
+    raise ValueError(f"no algorithm is called {name!r}; there are {', '.join(ALGORITHMS)}")

@@ -74,14 +74,16 @@ class Auto:
         self, change: StratumChange, keeper: Keeper, watch: Watch, budget: int | None
     ) -> list[PhaseReport]:
         """Steps 1 to 8. A budget from outside leaves no choice but to update within it."""
-        stratum, past = change.stratum, self._past.get(change.stratum.relations)
+        stratum = change.stratum
         if self.policy == "full":  # step 1
             return self._full(stratum, keeper, watch, "by policy")
-        if self.policy == "incremental" or budget is not None or past is None:
-            why = "by policy" if self.policy == "incremental" else "nothing to compare with"
-            self._choose(stratum, self._ranked.name, why)
+        if self.policy == "incremental" or budget is not None:
+            self._choose(stratum, self._ranked.name, "by policy" if budget is None else "within a budget")
             return self._ranked.update(change, keeper, watch, budget)
         changes, below = _changes(change, keeper)  # step 2
+        past = self._past.get(stratum.relations)
+        if past is None:  # another algorithm started it: each tuple has an instance at least
+            past = self._past[stratum.relations] = Past(sum(keeper.size(r) for r in stratum.relations))
         if changes > MUCH * below:  # step 3
             return self._full(stratum, keeper, watch, f"{changes:,} changes in {below:,} tuples below")
         expected = None if past.rate is None else changes * past.rate  # step 4

@@ -40,7 +40,7 @@ from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from tidelog.maintain.algorithms import ALGORITHMS
+from tidelog.maintain.algorithms import named
 from tidelog.maintain.counting import Counts
 from tidelog.maintain.dred import DRed
 from tidelog.maintain.groups import Groups
@@ -82,8 +82,8 @@ class _Numbers:
 
 
 @dataclass(frozen=True, eq=False)
-class _Steady:
-    """A stratum whose rules do not change, and what it reads of others."""
+class _Concern:
+    """How the rules of a stratum have changed, if at all, and what it reads of others."""
 
     change: StratumChange
     reads: tuple[str, ...]
@@ -106,85 +106,92 @@ class Maintenance:
         self._counts, self._groups = Counts(), Groups()
         self._dred, self._ranked = DRed(), Ranked()
         self._numbers: dict[str, _Numbers] = {}  # by relation
-        self._steady: dict[tuple[str, ...], _Steady] = {}  # by relations
+        self._steady: dict[tuple[str, ...], _Concern] = {}  # by relations
+        self._plan: list[_Concern] | None = None  # for strata that stay as they are
         self._next: tuple[tuple[Stratum, ...], dict[str, _Numbers]] | None = None
 
     def begin(self, strata: Sequence[Stratum]) -> None:
         """Begin a commit; before any fact is asserted or retracted."""
         self.keeper.begin()
         self._next = (tuple(strata), dict(self._numbers))
-        self.keeper.derives(_relations((*self.strata, *strata)))
+        if self._next[0] is not self.strata:
+            self.keeper.derives(_relations((*self.strata, *strata)))
 
     def commit(self) -> None:
-        """What has been brought up to date is what holds.
-
-        Relations that are not needed any more may be dropped before this, but not before `update`.
-        """
+        """What has been brought up to date is what holds."""
         assert self._next is not None, "there is a commit under way"
-        self.keeper.derives(_relations(self._next[0]))
+        strata, self._numbers = self._next
+        if strata is not self.strata:
+            self.keeper.derives(_relations(strata))
+            present = {stratum.relations for stratum in strata}
+            self._steady = {key: steady for key, steady in self._steady.items() if key in present}
+            self.strata, self._plan = strata, None
         self.keeper.commit()
-        self.strata, self._numbers = self._next
-        present = {stratum.relations for stratum in self.strata}
-        self._steady = {key: steady for key, steady in self._steady.items() if key in present}
         self._next = None
+
+    def drop(self, relation: str) -> None:
+        """Forget a relation that no rule reads or derives any more; after `update`, before `commit`."""
+        assert self._next is not None, "there is a commit under way"
+        self.keeper.drop(relation)
+        self._next[1].pop(relation, None)
 
     def rollback(self) -> None:
         """Nothing has happened."""
         self.keeper.rollback()
         self.keeper.derives(_relations(self.strata))
-        self._next = None
+        self._next, self._plan = None, None
 
     def update(self, explicit: Collection[str], watch: StratumWatch = unwatched) -> list[Upkeep]:
         """Bring every stratum up to date; `explicit` are the relations whose explicit facts changed."""
         assert self._next is not None, "there is a commit under way"
         strata, numbers = self._next
         found = []
-        for change, reads in self._changes(strata):  # steps 1 and 2
-            if self._concerned(change, reads, explicit):  # step 3
-                found.append(self._bring_up_to_date(change, numbers, watch))
+        for one in self._changes(strata):  # steps 1 and 2
+            if self._concerned(one, explicit):  # step 3
+                found.append(self._bring_up_to_date(one.change, numbers, watch))
         return found
 
     # --- steps 1 and 2: what has changed in the rules -------------------------------
 
-    def _changes(self, strata: tuple[Stratum, ...]) -> Iterable[tuple[StratumChange, tuple[str, ...]]]:
-        if strata == self.strata:
-            steady = [self._steady_one(stratum) for stratum in strata]
-            return [(one.change, one.reads) for one in steady]
+    def _changes(self, strata: tuple[Stratum, ...]) -> list[_Concern]:
+        if strata is self.strata:
+            if self._plan is None:
+                self._plan = [self._steady_one(stratum) for stratum in strata]
+            return self._plan
         old, new = _rules(self.strata), _rules(strata)
         removed: dict[str, list[Rule]] = {}
         for rule in old:
             if rule not in new:
                 removed.setdefault(rule.head.relation, []).append(rule)
-        present = _relations(strata)
-        bare = [name for stratum in self.strata for name in stratum.relations if name not in present]
+        present = set(_relations(strata))
+        bare = [name for name in _relations(self.strata) if name not in present]
         found = []
         for stratum in (*(Stratum(-1, (name,), (), ()) for name in bare), *strata):
             added = tuple(rule for rule in (*stratum.base, *stratum.recursive) if rule not in old)
             gone = tuple(rule for name in stratum.relations for rule in removed.get(name, ()))
             if added or gone:
-                found.append((StratumChange(stratum, added, gone), _reads(stratum)))
+                found.append(_Concern(StratumChange(stratum, added, gone), _reads(stratum)))
             else:
-                same = self._steady_one(stratum)
-                found.append((same.change, same.reads))
+                found.append(self._steady_one(stratum))
         return found
 
-    def _steady_one(self, stratum: Stratum) -> _Steady:
+    def _steady_one(self, stratum: Stratum) -> _Concern:
         """The same object for the same rules, again and again."""
         known = self._steady.get(stratum.relations)
         if known is None or known.change.stratum != stratum:
-            known = self._steady[stratum.relations] = _Steady(StratumChange(stratum), _reads(stratum))
+            known = self._steady[stratum.relations] = _Concern(StratumChange(stratum), _reads(stratum))
         return known
 
     # --- step 3 -----------------------------------------------------------------------
 
-    def _concerned(self, change: StratumChange, reads: Iterable[str], explicit: Collection[str]) -> bool:
-        stratum = change.stratum
+    def _concerned(self, one: _Concern, explicit: Collection[str]) -> bool:
+        stratum, change = one.change.stratum, one.change
         return (
             bool(change.added or change.removed)
             or any(name not in self._numbers for name in stratum.relations)
             or stratum.aggregate != self._numbers[stratum.relations[0]].stratum.aggregate
             or any(name in explicit for name in stratum.relations)
-            or any(self.keeper.changed(name) != (0, 0) for name in reads)
+            or any(self.keeper.changed(name) != (0, 0) for name in one.reads)
         )
 
     # --- steps 4 and 5 ----------------------------------------------------------------
@@ -266,10 +273,8 @@ class Maintenance:
         """The algorithm for recursive strata; always the same object for the same name."""
         if not isinstance(self.algorithm, str):
             return self.algorithm
-        if self.algorithm not in ALGORITHMS:
-            raise ValueError(f"no algorithm is called {self.algorithm!r}; there are {', '.join(ALGORITHMS)}")
         if self.algorithm not in self._named:
-            self._named[self.algorithm] = ALGORITHMS[self.algorithm]()
+            self._named[self.algorithm] = named(self.algorithm)
         return self._named[self.algorithm]
 
 

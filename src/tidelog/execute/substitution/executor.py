@@ -45,6 +45,7 @@ class SubstitutionExecutor:
         self._relations: dict[str, StoredRelation] = {}
         self._reader = Reader(self._relations)
         self._before: dict[str, tuple[StoredRelation, bool]] | None = None  # the relations at `begin`
+        self._derives: frozenset[str] = frozenset()  # what rules derive into
         self._remember = False
 
     # --- relations -------------------------------------------------------------------
@@ -52,6 +53,7 @@ class SubstitutionExecutor:
     def create(self, relation: Relation) -> None:
         """Make an empty relation."""
         stored = self._relations[relation.name] = StoredRelation(relation)
+        stored.derived = relation.name in self._derives
         if self._before is not None:
             stored.begin()
         self._reader.forget()
@@ -142,7 +144,8 @@ class SubstitutionExecutor:
         self._reader.forget()
 
     def derives(self, relations: Sequence[str]) -> None:
-        """Say which relations rules derive into."""
+        """Say which relations rules derive into; some may be made only later."""
+        self._derives = frozenset(relations)
         for name, stored in self._relations.items():
             was, stored.derived = stored.derived, name in relations
             if was != stored.derived and stored.committing:
