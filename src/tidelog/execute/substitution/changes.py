@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@dataclass(frozen=True)
+@dataclass
 class Changes:
     """What a commit takes from a relation and adds to it."""
 
