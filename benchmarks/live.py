@@ -14,6 +14,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.facts import Tables, checksum
+from benchmarks.measure import forget_peak, memory
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,13 +41,17 @@ class Change:
 
 @dataclass(frozen=True)
 class Commit:
-    """What a commit cost and did. `impact` counts the derived tuples that came or went."""
+    """What a commit cost and did.
+
+    `impact` counts the derived tuples that came or went; `why` says why recursive strata
+    were brought up to date as they were.
+    """
 
     seconds: float
     instances: int
     touched: int
     impact: int
-    chose: str
+    why: str
     answers: Answers
 
     def figures(self) -> dict[str, Any]:
@@ -70,9 +75,12 @@ class Live:
         self.db = tidelog.Database(program, algorithm=algorithm, engine=engine, threads=threads)
         heads = {rule.head.relation for rule in self.db.program.rules}
         self.derived = tuple(name for name in self.db.relations if name in heads)
+        self.algorithm = algorithm
+        self.peak = 0.0  # MB, of all commits so far; what is checked after them does not count
         self.answers: Answers = dict.fromkeys(self.derived, (0, 0))
 
     def commit(self, change: Change) -> Commit:
+        forget_peak()
         began = perf_counter()
         with self.db.transaction() as tx:
             for name, rows in change.delete.items():
@@ -80,20 +88,16 @@ class Live:
             for name, rows in change.insert.items():
                 tx.insert(name, rows)
         took = perf_counter() - began
-        report = self.db.report
+        self.peak = max(self.peak, memory("VmHWM"))
         impact = 0
         for name in self.derived:
             changes = tx.changes[name]
-            size, total = self.answers[name]
-            lost, gained = len(changes.deleted), len(changes.inserted)
-            impact += lost + gained
-            if lost:
-                total -= checksum(changes.deleted.to_arrow())
-            if gained:
-                total += checksum(changes.inserted.to_arrow())
-            self.answers[name] = (size - lost + gained, total % WORD)
-        chose = ", ".join(dict.fromkeys(line.strategy for line in report.strata))
-        return Commit(took, report.instances, report.touched, impact, chose, dict(self.answers))
+            impact += len(changes)
+            if len(changes):
+                self.answers[name] = _changed(self.answers[name], changes.to_arrow())
+        report = self.db.report
+        whys = dict.fromkeys(line.why for line in report.strata if line.algorithm == self.algorithm)
+        return Commit(took, report.instances, report.touched, impact, "; ".join(whys), dict(self.answers))
 
     def problems(self, *, whole: bool) -> list[str]:
         """Where the database does not hold what its changes add up to; `whole`: every tuple is looked at."""
@@ -108,6 +112,19 @@ class Live:
 
     def close(self) -> None:
         self.db.close()
+
+
+def _changed(answer: tuple[int, int], changes: pa.Table) -> tuple[int, int]:
+    """The size and checksum of a relation after changes."""
+    import pyarrow.compute as pc
+
+    size, total = answer
+    for kind, sign in (("delete", -1), ("insert", 1)):
+        rows = changes.filter(pc.equal(changes["_change_type"], kind))
+        rows = rows.drop_columns([name for name in rows.column_names if name.startswith("_")])
+        size += sign * rows.num_rows
+        total += sign * checksum(rows)
+    return size, total % WORD
 
 
 def warm(program: str, algorithm: str, engine: str, threads: int, tables: Tables) -> None:

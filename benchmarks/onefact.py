@@ -21,7 +21,6 @@ from pathlib import Path
 from benchmarks.datasets import CSPA_10K, find_data_set
 from benchmarks.facts import read_tables
 from benchmarks.live import Change, Live, middle, most, warm
-from benchmarks.measure import memory
 from benchmarks.options import add_common, children, limits
 from benchmarks.peers import Spread, UpdateRow, read_update_peers
 from benchmarks.supervise import Event, begin, done, supervise
@@ -71,7 +70,7 @@ class Figures:
     inserts: list[float] = field(default_factory=list)
     impacts: list[int] = field(default_factory=list)
     touched: list[int] = field(default_factory=list)
-    chose: list[str] = field(default_factory=list)
+    why: list[str] = field(default_factory=list)
     megabytes: float | None = None
     stopped: str | None = None
     problems: list[str] = field(default_factory=list)
@@ -115,11 +114,11 @@ def measure(work: Work, row: UpdateRow, algorithm: str, options: argparse.Namesp
             insert=insert.seconds,
             impact=delete.impact,
             touched=[delete.touched, insert.touched],
-            chose=[delete.chose, insert.chose],
+            why=[delete.why, insert.why],
             problems=problems,
         )
     begin("comparison of every tuple")
-    done("end", problems=live.problems(whole=True), megabytes=memory("VmHWM"))
+    done("end", problems=live.problems(whole=True), megabytes=live.peak)
 
 
 # --- the parent -----------------------------------------------------------------------------
@@ -138,7 +137,7 @@ def run(work: Work, row: UpdateRow, algorithm: str, options: argparse.Namespace)
             figures.inserts.append(event["insert"])
             figures.impacts.append(event["impact"])
             figures.touched.extend(event["touched"])
-            figures.chose.extend(event["chose"])
+            figures.why.extend(event["why"])
 
     figures.stopped = supervise("benchmarks.onefact", children(work.name, algorithm), limits(options), seen)
     if len(figures.impacts) == row.commits:

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING
 
 from benchmarks.facts import Tables
 from benchmarks.live import ALGORITHMS, Answers, Change, Live, commit_of, middle, most, warm
-from benchmarks.measure import memory
 from benchmarks.options import add_common, children, limits
 from benchmarks.supervise import Event, begin, done, supervise
 from benchmarks.tables import count, markdown, milliseconds, seconds
@@ -174,7 +173,7 @@ def measure(name: str, algorithm: str, options: argparse.Namespace) -> None:
             )
         done("pair", delete=delete.figures(), insert=insert.figures(), problems=problems)
     begin("comparison of every tuple")
-    done("end", problems=live.problems(whole=True), megabytes=memory("VmHWM"))
+    done("end", problems=live.problems(whole=True), megabytes=live.peak)
 
 
 # --- the parent --------------------------------------------------------------------------------

@@ -23,7 +23,6 @@ from pathlib import Path
 from benchmarks.datasets import DATA_SETS, DataSet, find_data_set
 from benchmarks.facts import read_tables
 from benchmarks.live import ALGORITHMS, Change, Commit, Live, warm
-from benchmarks.measure import memory
 from benchmarks.options import add_common, children, limits
 from benchmarks.supervise import Event, begin, done, supervise
 from benchmarks.updates_report import Figures, report
@@ -76,7 +75,7 @@ def measure(data: DataSet, algorithm: str, options: argparse.Namespace) -> None:
             if there.seconds + back.seconds > SHORT_SECONDS:
                 break
     begin("comparison of every tuple")
-    done("end", problems=live.problems(whole=True), megabytes=memory("VmHWM"))
+    done("end", problems=live.problems(whole=True), megabytes=live.peak)
 
 
 def _step(live: Live, what: str, change: Change, update: str, way: str) -> Commit:

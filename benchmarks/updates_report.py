@@ -75,7 +75,7 @@ AUTO_HEADINGS = (
     "by",
     "auto s",
     "auto ÷ cheaper",
-    "chose",
+    "why",
 )
 
 
@@ -185,7 +185,7 @@ def _auto(found: Sequence[Figures]) -> list[str]:
                         best or "",
                         seconds(auto.seconds(update, way)),
                         ratio(share),
-                        "; ".join(dict.fromkeys(c.chose for c in auto.of(update, way))),
+                        "; ".join(dict.fromkeys(c.why for c in auto.of(update, way))),
                     )
                 )
     if rows:
