@@ -45,7 +45,6 @@ from tidelog.program.model import Positive, Rule
 
 TEXT = "R(x, y) :- P(x, y). R(x, z) :- R(x, y), P(y, z)."
 COPY, LEFT = rules(TEXT)
-OWN = frozenset({"R"})
 
 
 def test_example_3_2_rewrite_product() -> None:
@@ -192,10 +191,10 @@ def test_example_4_4_grounding_kit() -> None:
 
 def test_example_4_4_as_rules() -> None:
     """The same kit as ours has it: the products are the directions, the other rules the signals."""
-    first, second, head = rewriting(RIGHT, OWN, every=True)
-    same, copy = rewriting(COPY, OWN, every=True)
+    first, second, head = rewriting(RIGHT, every=True)
+    same, copy = rewriting(COPY, every=True)
     assert same == first  # the provenance of P(x, y) in both rules
-    assert kit(ZSet({COPY: 1, RIGHT: 1}), OWN, every=True) == ZSet({first: 2, second: 1, head: 1, copy: 1})
+    assert kit(ZSet({COPY: 1, RIGHT: 1}), every=True) == ZSet({first: 2, second: 1, head: 1, copy: 1})
     edge, path = body(RIGHT)
     assert first.body == (Positive(edge),)
     assert second.body == (Positive(first.head), Positive(path))
@@ -206,10 +205,10 @@ def test_example_4_4_as_rules() -> None:
 
 def test_kit_is_linear_in_the_rules() -> None:
     """A rule that goes takes its weight from what it shares, and ends what it does not."""
-    both = kit(ZSet({COPY: 1, RIGHT: 1}), OWN, every=True)
-    without = both + kit(ZSet({COPY: -1}), OWN, every=True)
-    assert without == kit(ZSet({RIGHT: 1}), OWN, every=True)
-    shared, copy = rewriting(COPY, OWN, every=True)
+    both = kit(ZSet({COPY: 1, RIGHT: 1}), every=True)
+    without = both + kit(ZSet({COPY: -1}), every=True)
+    assert without == kit(ZSet({RIGHT: 1}), every=True)
+    shared, copy = rewriting(COPY, every=True)
     assert without[shared] == 1
     assert without.toset() - both.toset() == ZSet({copy: -1})
 

@@ -63,8 +63,8 @@ Departures:
   derive the same relation, because strata come and go with rules, and rewrites with their head.
 - Gatekeep is decided once for each commit and not by a join in each iteration: a direction is
   in use or not, and how many rules share it does not matter to a set.
-- The order of atoms is not that of the text: the planner chooses it, assuming that relations of
-  other strata are the smaller ones. It never depends on data, so that it stays.
+- The order of atoms is what the planner would choose for relations that are all alike: mostly that of the
+  text, as in the paper, but atoms that share variables come together. It depends on no data, so it stays.
 - Conditions, negated atoms and computed variables, which the paper does not have, are applied with
   the first prefix that has their variables, those that can fail as late as possible.
 - distinct is printed as todiff(S[t] - z⁻¹(I(S))[t]), which would take back everything that
@@ -81,9 +81,9 @@ from hashlib import blake2b
 from tidelog.maintain.protocol import StratumChange
 from tidelog.maintain.zsets import ZSet
 from tidelog.plan.deltas import whole_form
-from tidelog.plan.executor import Version, Watch
+from tidelog.plan.executor import Watch
 from tidelog.plan.maintenance import Abandoned, Keeper, PhaseReport, Steps
-from tidelog.plan.order import order_body
+from tidelog.plan.order import Assumed, order_body
 from tidelog.plan.readings import reads_own
 from tidelog.plan.terms import definitions, fixed_value
 from tidelog.program.model import (
@@ -107,13 +107,13 @@ MADE_BY = "rewrite"
 
 
 @lru_cache(maxsize=4096)
-def rewriting(rule: Rule, own: frozenset[str], every: bool = False) -> tuple[Rule, ...]:
+def rewriting(rule: Rule, every: bool = False) -> tuple[Rule, ...]:
     """The products of a rule, one for each prefix of its body, and last the rule that grounds its head.
 
-    `own` are the relations of its stratum. Without `every` there are no products for the first
-    atom and for the last one. A rule that has no products stays as it is.
+    Without `every` there are no products for the first atom and for the last one. A rule that
+    has no products stays as it is.
     """
-    segments = _segments(rule, own)
+    segments = _segments(rule)
     if every and segments:
         through, rest = segments, []
     elif len(segments) > 2:
@@ -145,12 +145,12 @@ def rewrites(product: Rule) -> Relation:
     return Relation(product.head.relation, tuple(columns), made_by=MADE_BY)
 
 
-def kit(rules: ZSet[Rule], own: frozenset[str], every: bool = False) -> ZSet[Rule]:
+def kit(rules: ZSet[Rule], every: bool = False) -> ZSet[Rule]:
     """The extended grounding kit: the products and grounding rules, with the weights of their rules.
 
     It is linear in `rules`. The weight of a product is the number of rules that share it.
     """
-    return rules.linear(lambda rule: rewriting(rule, own, every))  # step 1
+    return rules.linear(lambda rule: rewriting(rule, every))  # step 1
 
 
 def _product(rule: Rule, kept: tuple[Var, ...], body: tuple[Literal, ...]) -> Rule:
@@ -161,12 +161,12 @@ def _product(rule: Rule, kept: tuple[Var, ...], body: tuple[Literal, ...]) -> Ru
     return Rule(-1 - provenance, Atom(relation, kept), body, rule.text, rule.span, MADE_BY)
 
 
-def _segments(rule: Rule, own: frozenset[str]) -> list[list[Literal]]:
+def _segments(rule: Rule) -> list[list[Literal]]:
     """The body in the order of evaluation, cut before each atom but the first."""
     fixing = set(_fixing(rule).values())
     segments: list[list[Literal]] = []
     waiting: list[Literal] = []
-    for literal in (rule.body[i] for i in order_body(whole_form(rule), _Sizes(own)) if i not in fixing):
+    for literal in (rule.body[i] for i in order_body(whole_form(rule), Assumed()) if i not in fixing):
         if isinstance(literal, Positive):
             segments.append([*waiting, literal])
             waiting = []
@@ -215,19 +215,6 @@ def _variables(literal: Literal) -> tuple[Var, ...]:
             return tuple(term for term in literal.atom.terms if isinstance(term, Var))
 
 
-@dataclass(frozen=True)
-class _Sizes:
-    """What the order of atoms assumes: that the stratum's own relations are the larger ones."""
-
-    own: frozenset[str]
-
-    def size(self, relation: str, version: Version) -> int:
-        return 1_000_000 if relation in self.own else 10_000
-
-    def fanout(self, relation: str, columns: tuple[int, ...]) -> float:
-        return float(self.size(relation, Version.ALL) / 100 ** len(columns))
-
-
 # --- the algorithm ----------------------------------------------------------------
 
 
@@ -243,15 +230,14 @@ class Circuit:
 
 def circuit(change: StratumChange, every: bool = False) -> Circuit:
     """The circuit of a stratum for an epoch in which its rules change so."""
-    own = change.own
     rules = ZSet.of((*change.kept, *change.removed))  # Π[t-1]
     changes = ZSet.of(change.added) - ZSet.of(change.removed)  # ΔΠ[t]
-    before = kit(rules, own, every)
-    after = before + kit(changes, own, every)
+    before = kit(rules, every)
+    after = before + kit(changes, every)
     turned = after.toset() - before.toset()  # step 2: 1 for what the gate lets in, -1 for what it shuts out
     kept = [rule for rule in before.toset() if not turned[rule]]
     relations = {rule.head.relation: rewrites(rule) for rule in (*before, *after) if is_product(rule)}
-    everything = frozenset((*own, *relations))
+    everything = change.own | relations.keys()
     steps = Steps(
         relations=(*change.stratum.relations, *relations),
         base=tuple(rule for rule in kept if not reads_own(rule, everything)),
@@ -263,7 +249,7 @@ def circuit(change: StratumChange, every: bool = False) -> Circuit:
     )
     owners: dict[int, int] = {}
     for rule in sorted((*rules, *changes), key=lambda rule: rule.id):
-        for part in rewriting(rule, own, every):
+        for part in rewriting(rule, every):
             owners.setdefault(part.id, rule.id)
     return Circuit(steps, _rewrites_of(before), _rewrites_of(after), owners)
 
