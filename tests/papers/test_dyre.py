@@ -8,6 +8,8 @@ Where an example and the definitions that it illustrates disagree we follow the 
 
 from __future__ import annotations
 
+import doctest
+
 import pytest
 
 from tests.maintain.keeping import Live
@@ -39,6 +41,7 @@ from tests.papers.dyre import (
     total,
 )
 from tests.papers.notation import read
+from tidelog.maintain import zsets
 from tidelog.maintain.dbsp import DBSP, is_product, kit, rewriting
 from tidelog.maintain.zsets import ZSet
 from tidelog.program.model import Positive, Rule
@@ -70,6 +73,11 @@ def test_definition_4_1_z_sets() -> None:
     assert -other == ZSet({"a": 1, "b": -1, "c": 2})
     assert one - one == ZSet()
     assert (one + other)["a"] == 0
+
+
+def test_z_sets_as_their_docstring_says() -> None:
+    result = doctest.testmod(zsets)
+    assert (result.failed, result.attempted) == (0, 3)
 
 
 def test_example_4_1_delay_toset_todiff() -> None:
