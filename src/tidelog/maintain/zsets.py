@@ -20,7 +20,7 @@ class ZSet(Generic[K]):
     >>> before + change
     ZSet({'b': 2, 'c': 1})
     >>> (before + change).toset() - before.toset()
-    ZSet({'a': -1, 'c': 1})
+    ZSet({'c': 1, 'a': -1})
     """
 
     def __init__(self, weights: Mapping[K, int] | None = None) -> None:
