@@ -21,9 +21,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tidelog.session.answer import Answer
+    from tidelog.session.changes import Changes, ChangeSet
     from tidelog.session.database import Database
-    from tidelog.session.errors import UnknownRelationError
+    from tidelog.session.errors import UnknownRelationError, UnknownRuleError
     from tidelog.session.report import Moment, Report
+    from tidelog.session.subscriptions import Subscription
     from tidelog.session.transaction import Transaction
     from tidelog.syntax.errors import (
         DataError,
@@ -39,11 +41,15 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Answer": "tidelog.session.answer",
+    "ChangeSet": "tidelog.session.changes",
+    "Changes": "tidelog.session.changes",
     "Database": "tidelog.session.database",
     "Moment": "tidelog.session.report",
     "Report": "tidelog.session.report",
+    "Subscription": "tidelog.session.subscriptions",
     "Transaction": "tidelog.session.transaction",
     "UnknownRelationError": "tidelog.session.errors",
+    "UnknownRuleError": "tidelog.session.errors",
     "DataError": "tidelog.syntax.errors",
     "EvaluationError": "tidelog.syntax.errors",
     "InternalError": "tidelog.syntax.errors",
@@ -55,6 +61,8 @@ _HOMES = {
 
 __all__ = [
     "Answer",
+    "ChangeSet",
+    "Changes",
     "DataError",
     "Database",
     "EvaluationError",
@@ -63,9 +71,11 @@ __all__ = [
     "ProgramError",
     "Report",
     "ResourceError",
+    "Subscription",
     "TidelogError",
     "Transaction",
     "UnknownRelationError",
+    "UnknownRuleError",
     "UnsupportedError",
     "__version__",
 ]

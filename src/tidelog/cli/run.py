@@ -20,6 +20,12 @@ from tidelog.io.output import (
     write_files,
 )
 from tidelog.session.database import Database
+from tidelog.session.report import Watch
+
+
+def _database(program: Path, engine: str, threads: int, watch: Watch | None) -> Database:
+    """A database for a single evaluation: nothing is kept for updates."""
+    return Database(program, engine=engine, threads=threads, watch=watch, maintained=False)
 
 
 def run_program(program: Path, facts: Path, output: Path, *, threads: int, engine: str, quiet: bool) -> None:
@@ -30,7 +36,7 @@ def run_program(program: Path, facts: Path, output: Path, *, threads: int, engin
     with ExitStack() as closing:  # the engine is given back, also when the answers cannot be written
         with progress(quiet=quiet) as watch:
             started = perf_counter()
-            db = closing.enter_context(Database(program, engine=engine, threads=threads, watch=watch))
+            db = closing.enter_context(_database(program, engine, threads, watch))
             wanted = [r for r in db.relations.values() if r.is_output]
             if not to_terminal:
                 check_outputs(wanted, output)  # before the work is done, not after

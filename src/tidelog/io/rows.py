@@ -22,19 +22,23 @@ if TYPE_CHECKING:
 
 
 def table_of_rows(
-    relation: str, columns: tuple[Column, ...] | None, rows: object, note: str | None = None
+    relation: str,
+    columns: tuple[Column, ...] | None,
+    rows: object,
+    note: str | None = None,
+    verb: str = "insert into",
 ) -> tuple[pa.Table, tuple[Column, ...]]:
     """Rows as a table, and its columns with their types.
 
     Columns of unknown type take theirs from the rows; with `columns` None, the number of
-    columns too. `note` is for errors, where the types are not ones the user declared.
+    columns too. `note` is for errors, where the types are not ones the user declared, and `verb` too.
     """
-    problems = Problems(f"cannot insert into {relation}", "TL0505" if note else "TL0504", "wrong")
+    problems = Problems(f"cannot {verb} {relation}", "TL0505" if note else "TL0504", "wrong")
     problems.notes += [note] if note else []
     table = _as_arrow(rows)
     if table is not None:
         return table_of_arrow(columns, table, problems, "row {}")
-    listed = _listed(relation, rows)
+    listed = _listed(f"cannot {verb} {relation}", rows)
     if columns is None:
         columns = _unknown_columns(len(listed[0]) if listed and isinstance(listed[0], Sequence) else 0)
     cells = _transposed(listed, columns, problems)
@@ -122,7 +126,7 @@ def _as_arrow(rows: object) -> pa.Table | None:
     return None
 
 
-def _listed(relation: str, rows: object) -> list[object]:
+def _listed(heading: str, rows: object) -> list[object]:
     """The rows as a list, whatever iterable they came in."""
     library = type(rows).__module__.partition(".")[0]
     if library == "pandas" and hasattr(rows, "itertuples"):
@@ -134,7 +138,7 @@ def _listed(relation: str, rows: object) -> list[object]:
         what = f"one column ({library} {type(rows).__name__})" if is_column else shown(rows)
         raise data_error(
             "TL0504",
-            f"cannot insert into {relation}: {what} is not a collection of rows",
+            f"{heading}: {what} is not a collection of rows",
             hint="give a list of tuples, as in [(1, 2), (2, 3)], or a table",
         )
     return list(rows)

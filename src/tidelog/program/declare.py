@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from tidelog.program.cells import Cell, Origin, broken, fixed
 from tidelog.program.names import SIGNATURES
 from tidelog.program.problems import Problems, did_you_mean, quoted
-from tidelog.program.types import Type, parse_type
+from tidelog.program.types import UNKNOWN, Type, parse_type
 from tidelog.syntax import ast
 from tidelog.syntax.errors import Label
 from tidelog.syntax.source import Span
@@ -79,7 +79,7 @@ class RelationInfo:
 class Earlier:
     """What earlier commits have settled about relations that are not declared.
 
-    A column keeps the type it has once had. Relations `with_facts` had facts in the program.
+    A column keeps the type it has once had. Relations `with_facts` had their facts in the program.
     """
 
     types: Mapping[str, tuple[Type, ...]] = field(default_factory=dict)
@@ -159,9 +159,13 @@ class Relations:
 
 def _settled_columns(name: str, types: Iterable[Type], where: str) -> list[ColumnInfo]:
     return [
-        ColumnInfo(f"c{i}", None, fixed(t, Origin(None, f"column c{i} of `{name}` is {t} {where}")))
+        ColumnInfo(f"c{i}", None, fixed(t, _told(f"column c{i} of `{name}` is {t} {where}", t)))
         for i, t in enumerate(types)
     ]
+
+
+def _told(text: str, type: Type) -> Origin | None:
+    return None if type == UNKNOWN else Origin(None, text)
 
 
 def declare(
@@ -179,7 +183,8 @@ def declare(
     for name, types in known.items():
         if name not in relations.by_name:
             columns = _settled_columns(name, types, "in its facts")
-            relations.by_name[name] = RelationInfo(name, columns, None, declared=False, is_input=True)
+            written = name in earlier.with_facts
+            relations.by_name[name] = RelationInfo(name, columns, None, declared=False, has_fact=written)
     if not relations.typed:
         _mention_all(module, relations)
     for item in module.items:

@@ -11,10 +11,11 @@ from contextlib import AbstractContextManager
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from tidelog.io.plain import rows_of_table
 from tidelog.io.values import accept, text_int
 from tidelog.program.arrow import is_text
 from tidelog.program.model import Relation, Value
-from tidelog.session.report import html_table, text_table
+from tidelog.session.report import html_table, shown_row, text_table
 
 if TYPE_CHECKING:
     import pandas
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_SHOWN = 20
-_BATCH = 1 << 16
 
 
 class Answer:
@@ -56,17 +56,7 @@ class Answer:
     def __iter__(self) -> Iterator[tuple[Value, ...]]:
         if not self.relation.columns:
             return iter([()] * self._size)
-        return self._rows()
-
-    def _rows(self) -> Iterator[tuple[Value, ...]]:
-        for batch in self.to_arrow().to_batches(max_chunksize=_BATCH):
-            yield from zip(
-                *(
-                    map(text_int, array.to_pylist()) if is_text(column.type) else array.to_pylist()
-                    for array, column in zip(batch.columns, self.relation.columns, strict=True)
-                ),
-                strict=True,
-            )
+        return rows_of_table(self.to_arrow(), self.relation.columns)
 
     def __contains__(self, row: object) -> bool:
         import pyarrow as pa
@@ -137,10 +127,7 @@ class Answer:
         return html_table([f"{c.name}: {c.type}" for c in self.relation.columns], self._shown(), caption)
 
     def _shown(self) -> list[tuple[str, ...]]:
-        return [
-            tuple(v if isinstance(v, str) else str(v).lower() if isinstance(v, bool) else str(v) for v in row)
-            for row in islice(self, MOST_SHOWN)
-        ]
+        return [shown_row(row) for row in islice(self, MOST_SHOWN)]
 
 
 def _counted(size: int) -> str:

@@ -3,103 +3,154 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
 from threading import RLock
 from time import perf_counter
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self, cast
 from weakref import WeakSet, finalize
 
 from tidelog.execute import EXECUTORS, open_executor
 from tidelog.io.output import write_files
 from tidelog.plan.executor import Executor
-from tidelog.program.check import check
-from tidelog.program.model import Column, Program, Relation
+from tidelog.plan.maintenance import Keeper
+from tidelog.program.model import Program, Relation
 from tidelog.session.answer import Answer
-from tidelog.session.errors import UnknownRelationError
-from tidelog.session.evaluate import evaluate
+from tidelog.session.backend import Backend, Operation, Outcome, Work
+from tidelog.session.changes import ChangeSet
+from tidelog.session.definition import Definition
+from tidelog.session.errors import UnknownRelationError, closed, no_choice
+from tidelog.session.evaluate import fact_tables
+from tidelog.session.keys import Keys
+from tidelog.session.recomputed import Recomputed
 from tidelog.session.report import Report, Watch
-from tidelog.session.transaction import Transaction, Types
+from tidelog.session.subscriptions import Callback, Subscription, Subscriptions
+from tidelog.session.transaction import Transaction
+from tidelog.session.uninterrupted import Uninterrupted
 from tidelog.session.writer import Writer
-from tidelog.syntax.ast import Module, RelationDecl
+from tidelog.syntax.ast import Module
 from tidelog.syntax.errors import ResourceError, TidelogError
 from tidelog.syntax.parser import parse, read
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from tidelog.maintain.protocol import Algorithm
+
+Rows = Mapping[str, object]
 
 
-@dataclass(frozen=True)
-class _State:
-    """What the last commit left: the program as its facts type it, the facts, the answers."""
+class NumberedText(NamedTuple):
+    """A rule of a database: its number, and its text on one line."""
 
-    program: Program
-    types: Mapping[str, Types]
-    facts: Mapping[str, tuple[pa.Table, ...]]
-    executor: Executor | None = None
-    report: Report = field(default_factory=Report)
+    id: int
+    text: str
+
+
+class _State(NamedTuple):
+    """What the last commit left."""
+
+    definition: Definition
+    version: int
+    report: Report
 
 
 class Database:
-    """A Datalog program with its facts.
+    """A Datalog program with its facts, whose answers are kept current.
 
-    `program` is a path, the name of an existing file, or the text of a program. `engine`
-    is local (in process, the default), spark, or substitution (the slow reference);
-    `threads` is for local, `spark` (a SparkSession) for spark. `watch` is told how evaluations
-    proceed.
+    `program` is a path, the name of an existing file, or the text of a program; it may be empty. `algorithm`
+    brings recursive strata up to date: auto (which chooses, as `policy` allows: auto, incremental or full),
+    recompute, counting, dred, fbf, elastic, ranked or dbsp. `engine` is local (in process, the default),
+    spark, or substitution (the slow reference); `threads` is for local, `spark` (a SparkSession) for spark.
+    `watch` is told how evaluations proceed. With `maintained=False` every commit derives everything anew,
+    which is quicker for a single one.
     """
 
     def __init__(
         self,
-        program: str | Path,
+        program: str | Path = "",
         *,
+        algorithm: str = "auto",
         engine: str = "local",
+        policy: str = "auto",
         threads: int = 1,
         spark: object | None = None,
         watch: Watch | None = None,
+        maintained: bool = True,
     ) -> None:
         if engine not in EXECUTORS:
-            raise TidelogError(
-                f"error[TL0509]: there is no engine {engine!r}; engines are {', '.join(EXECUTORS)}"
-            )
+            raise no_choice("engine", engine, EXECUTORS)
         self.engine, self._spark, self._watch = engine, spark, watch
         self._threads = _thread_count(threads)
-        self._module = _module(program)
-        self._state = _State(check(self._module), {}, {})
-        self._untyped = not any(isinstance(item, RelationDecl) for item in self._module.items)
+        self._maintained, self.policy = maintained, policy
+        self._algorithm = algorithm
+        if maintained:
+            _check_choice(algorithm, policy)
+        definition = Definition.first(_module(program), maintained=maintained and engine != "spark")
+        self._state = _State(definition, 0, Report())
+        self._backend: Backend | None = None
+        self._closed = False
         self._writer = Writer()
-        self._reading = RLock()  # nobody reads from an executor while it is replaced
+        self._reading = RLock()  # nobody reads from an engine while it changes
         self._answers: WeakSet[Answer] = WeakSet()
+        self._keys = Keys()
+        self._subscriptions = Subscriptions()
+        for fact in definition.facts:
+            relation = definition.relations[fact.relation]
+            if relation.key:
+                self._keys.insert(relation, [fact.row])
+        self._keys.keep()
 
     # --- reading ---------------------------------------------------------------
 
     @property
     def relations(self) -> Mapping[str, Relation]:
         """The program's relations, in order of declaration."""
-        found = self._state.program.relations
-        return {name: relation for name, relation in found.items() if relation.made_by is None}
+        return self._state.definition.relations
 
     @property
     def program(self) -> Program:
         """The checked program."""
-        return self._state.program
+        return self._state.definition.program
+
+    @property
+    def rules(self) -> list[NumberedText]:
+        """The rules with their numbers."""
+        return [NumberedText(rule.id, rule.text) for rule in self._state.definition.rules]
+
+    @property
+    def version(self) -> int:
+        """The number of commits so far."""
+        return self._state.version
 
     @property
     def report(self) -> Report:
-        """What the last evaluation did, stratum by stratum."""
-        self._executor()
+        """What the last commit, or the first evaluation, did, stratum by stratum."""
+        self._started()
         return self._state.report
 
-    def __getitem__(self, relation: str) -> Answer:
-        found = self.relations.get(relation)
-        if found is None:
-            raise UnknownRelationError(relation, self.relations)
+    @property
+    def algorithm(self) -> str:
+        """What keeps recursive strata current; it may be changed between commits."""
+        return self._algorithm
+
+    @algorithm.setter
+    def algorithm(self, name: str) -> None:
+        _check_choice(name, self.policy)
         with self._reading:
-            executor = self._executor()
-            answer = Answer(found, executor.size(relation), lambda: executor.table(relation), self._reading)
+            self._algorithm = name
+            maintenance = getattr(self._backend, "maintenance", None)
+            if maintenance is not None:
+                maintenance.algorithm = _algorithm(name, self.policy)
+
+    def __getitem__(self, relation: str) -> Answer:
+        with self._reading:
+            found = self.relations.get(relation)
+            if found is None:
+                raise UnknownRelationError(relation, self.relations)
+            backend = self._started()
+            answer = Answer(found, backend.size(found), lambda: backend.table(found), self._reading)
             self._answers.add(answer)
         return answer
 
@@ -112,108 +163,188 @@ class Database:
     def __repr__(self) -> str:
         return f"<tidelog.Database of {', '.join(self.relations) or 'no relations'}>"
 
-    def _executor(self) -> Executor:
-        """The engine with the current answers. What the program alone says is derived on first use."""
+    def write(self, directory: str | Path) -> list[Path]:
+        """Write every output relation to its file, all of them or none; the files written."""
         with self._reading:
-            if self._state.executor is None:
-                self._replace(self._state.program, self._state.types, self._state.facts)
-            assert self._state.executor is not None
-            return self._state.executor
+            backend = self._started()
+            outputs = [(r, backend.table(r)) for r in self.relations.values() if r.is_output]
+        return write_files(outputs, Path(directory))
 
     # --- changing ----------------------------------------------------------------
 
     def transaction(self) -> Transaction:
         """Begin a transaction; there is one at a time, another thread waits for its turn."""
+        self._check_open()
         self._writer.begin()
-        begun = Transaction(self)
+        begun = Transaction(self, self._state.definition, self._keys)
         # One that is dropped without an end gives its turn back when it is collected.
-        release = finalize(begun, self._writer.end)
+        release = finalize(begun, _end, self._writer, self._keys)
         release.atexit, begun.release = False, release
         return begun
+
+    def commit(
+        self,
+        insert: Rows | None = None,
+        delete: Rows | None = None,
+        add_rules: Sequence[str] = (),
+        remove_rules: Sequence[str | int] = (),
+    ) -> ChangeSet:
+        """Change facts (rows by relation) and rules in one transaction; what has changed.
+
+        What is deleted and removed goes first.
+        """
+        with self.transaction() as tx:
+            for rule in remove_rules:
+                tx.remove_rule(rule)
+            for text in add_rules:
+                tx.add_rule(text)
+            for relation, rows in (delete or {}).items():
+                tx.delete(relation, rows)
+            for relation, rows in (insert or {}).items():
+                tx.insert(relation, rows)
+        return tx.changes
 
     def load(self, directory: str | Path) -> None:
         """Read the facts of every input relation from its file, in a transaction of its own."""
         with self.transaction() as tx:
             tx.load(directory)
 
-    def write(self, directory: str | Path) -> list[Path]:
-        """Write every output relation to its file, all of them or none; the files written."""
-        with self._reading:
-            executor = self._executor()
-            outputs = [(r, executor.table(n)) for n, r in self.relations.items() if r.is_output]
-        return write_files(outputs, Path(directory))
+    def subscribe(self, relation: str, callback: Callback) -> Subscription:
+        """Have a function called with a relation's changes and the commit's number, after each that has any.
 
-    def columns_of(self, relation: str) -> tuple[Column, ...] | None:
-        """The columns of a relation one may insert into; None for a new one of an untyped program."""
-        found = self.relations.get(relation)
-        if found is not None:
-            return found.columns
-        if self._untyped and relation.isidentifier():
-            return None
-        raise UnknownRelationError(relation, self.relations)
-
-    @property
-    def types_taken(self) -> Mapping[str, Types]:
-        """The types that undeclared relations have taken from the facts committed so far."""
-        return self._state.types
-
-    def inputs(self) -> list[Relation]:
-        """The relations that facts are read for."""
-        return [r for r in self.relations.values() if r.is_input]
+        It is called in the thread of a commit, in the order of the commits, when the commit is final; it may
+        read the database and begin transactions. What it raises is logged, under the name `tidelog`.
+        """
+        definition = self._state.definition
+        if relation not in definition.relations and (definition.declared or not relation.isidentifier()):
+            raise UnknownRelationError(relation, definition.relations)
+        return self._subscriptions.add(relation, callback)
 
     def finish(self, transaction: Transaction, *, commit: bool) -> None:
         """End a transaction (see `Transaction.commit` and `Transaction.rollback`)."""
         try:
-            if commit and transaction.inserted:
-                self._apply(transaction)
+            if commit:
+                self._check_open()
+                self._commit(transaction)
         finally:
             transaction.release()
+        if commit:
+            self._subscriptions.deliver()
 
-    def _apply(self, transaction: Transaction) -> None:
-        old = self._state
-        facts = dict(old.facts)
-        for name, tables in transaction.inserted.items():
-            facts[name] = (*facts.get(name, ()), *tables)
-        types = {**old.types, **transaction.types}
-        program = check(self._module, types) if types != old.types else old.program
-        self._replace(program, types, facts)
+    def _commit(self, transaction: Transaction) -> None:
+        with self._reading:
+            definition = new = self._state.definition
+            if self._backend is None and not definition.silent:
+                self._started()
+            if transaction.rules.any or transaction.types:
+                new = transaction.rules.definition(transaction.types)
+            operations = transaction.operations
+            unknown = {operation.relation for operation in operations} - new.given.keys() - new.declared
+            if unknown:
+                new = new.with_given(unknown)
+            version, ignored = self._state.version + 1, transaction.ignored_deletes
+            if operations or new is not definition:
+                first = self._backend is None
+                forgettable = transaction.rules.forgettable()
+                work = Work(None if first else definition, new, operations, version, forgettable, ignored)
+                self._carry_out(work, transaction)
+            else:
+                report = Report(version=version, ignored_deletes=ignored, maintained=self._maintained)
+                with Uninterrupted():
+                    self._state = _State(definition, version, report)
+                    self._keys.keep()
+                    transaction.committed(ChangeSet(definition.relations, {}, version), report)
 
-    def _replace(
-        self, program: Program, types: Mapping[str, Types], facts: Mapping[str, tuple[pa.Table, ...]]
-    ) -> None:
-        """Derive everything in a new engine, and only then let go of the old one."""
+    def _started(self) -> Backend:
+        """The engine with the current answers. What the program alone says is derived on first use."""
+        with self._reading:
+            self._check_open()
+            if self._backend is None:
+                definition = self._state.definition
+                tables = fact_tables(definition.facts, definition.relations)
+                operations = [Operation(True, name, table) for name, table in tables.items()]
+                self._carry_out(Work(None, definition, operations, self._state.version), None)
+            assert self._backend is not None
+            return self._backend
+
+    def _carry_out(self, work: Work, transaction: Transaction | None) -> None:
+        """Do the work of a commit. Where it raises, everything is as it was before."""
         started = perf_counter()
-        executor = open_executor(self.engine, threads=self._threads, spark=self._spark)
-        ready = perf_counter()
+        first, done = self._backend is None, False
+        if self._backend is None:
+            self._backend = self._open()
+        backend, opened = self._backend, perf_counter()
         try:
-            report = evaluate(program, facts, executor, self._watch)
+            outcome = backend.prepare(work)
+            report = outcome.report
+            if first:
+                report = replace(report, start_seconds=report.start_seconds + opened - started)
+            changes = ChangeSet(outcome.definition.relations, outcome.changed, work.version)
+            if self._answers:
+                self._freeze(outcome)
+            with Uninterrupted():
+                backend.commit()
+                self._state = _State(outcome.definition, work.version, report)
+                if transaction is not None:
+                    self._keys.keep()
+                    transaction.committed(changes, report)
+                    self._subscriptions.put(changes)
+                done = True
         except BaseException as error:
-            executor.close()
+            if not done:
+                self._undo(backend, first=first)
             if isinstance(error, MemoryError):
                 raise ResourceError(str(error)) from error
             raise
-        report = replace(report, start_seconds=ready - started)
-        with self._reading:
-            old = self._state.executor
-            for answer in list(self._answers):
+
+    def _undo(self, backend: Backend, *, first: bool) -> None:
+        with Uninterrupted():
+            try:
+                backend.rollback()
+            finally:
+                if first:
+                    self._backend = None
+                    backend.close()
+
+    def _freeze(self, outcome: Outcome) -> None:
+        """Take answers in use out of the engine before it changes."""
+        assert self._backend is not None
+        for answer in list(self._answers):
+            name = answer.relation.name
+            if not self._backend.in_place or name in outcome.changed or name in outcome.dropped:
                 answer.freeze()
-            self._answers.clear()
-            self._state = _State(program, types, facts, executor, report)
-            if old is not None:
-                old.close()
+                self._answers.discard(answer)
+
+    def _open(self) -> Backend:
+        def opener() -> Executor:
+            return open_executor(self.engine, threads=self._threads, spark=self._spark)
+
+        if self._state.definition.maintained:
+            executor = opener()
+            if hasattr(executor, "keep_going"):
+                from tidelog.session.maintained import Maintained
+
+                algorithm = _algorithm(self._algorithm, self.policy)
+                return Maintained(cast(Keeper, executor), algorithm, self._watch)
+            executor.close()
+        return Recomputed(opener, self._watch, self._reading, compare=self._maintained)
 
     # --- the end -------------------------------------------------------------------
 
+    def _check_open(self) -> None:
+        if self._closed:
+            raise closed()
+
     def close(self) -> None:
-        """Give back what the engine holds. Answers already taken stay valid."""
+        """Give back what the engine holds. Answers and changes already taken stay valid."""
         with self._reading:
-            executor = self._state.executor
-            if executor is not None:
+            self._closed = True
+            backend, self._backend = self._backend, None
+            if backend is not None:
                 for answer in list(self._answers):
                     answer.freeze()
                 self._answers.clear()
-                self._state = _State(self._state.program, self._state.types, self._state.facts)
-                executor.close()
+                backend.close()
 
     def __enter__(self) -> Self:
         return self
@@ -222,6 +353,33 @@ class Database:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _end(writer: Writer, keys: Keys) -> None:
+    """The end of a transaction: what it did to the keys and has not committed is undone."""
+    keys.undo()
+    writer.end()
+
+
+def _check_choice(algorithm: str, policy: str) -> None:
+    from tidelog.maintain.algorithms import ALGORITHMS
+    from tidelog.maintain.auto import POLICIES
+
+    if algorithm not in ALGORITHMS:
+        raise no_choice("algorithm", algorithm, tuple(ALGORITHMS))
+    if policy not in POLICIES:
+        raise no_choice("policy", policy, POLICIES)
+
+
+def _algorithm(name: str, policy: str) -> str | Algorithm:
+    """What maintenance is told to use."""
+    if policy == "full":
+        return "recompute"
+    if name == "auto" and policy != "auto":
+        from tidelog.maintain.auto import Auto
+
+        return Auto(policy)
+    return name
 
 
 def _thread_count(threads: object) -> int:
@@ -235,7 +393,7 @@ def _module(program: str | Path) -> Module:
         return read(program)
     if not isinstance(program, str):
         raise TypeError(f"a program is a path or text, not {type(program).__name__}")
-    if os.path.exists(program):  # also a directory, so that it is named as one
+    if program and os.path.exists(program):  # also a directory, so that it is named as one
         return read(Path(program))
     if program.endswith((".dl", ".ddl")) and not any(c in program for c in "\n(:"):
         raise TidelogError(f"error[TL0510]: there is no file {program}")

@@ -10,7 +10,7 @@ from tidelog.io.arrays import table_of
 from tidelog.io.values import accept
 from tidelog.maintain.seminaive import StratumReport, materialise
 from tidelog.plan.executor import Executor, Progress
-from tidelog.program.model import Program, Stratum, Value
+from tidelog.program.model import Fact, Program, Relation, Stratum, Value
 from tidelog.program.strata import stratify
 from tidelog.session.report import Moment, Report, Watch, labels, report_of
 
@@ -25,8 +25,6 @@ def evaluate(program: Program, facts: Facts, executor: Executor, watch: Watch | 
     started = perf_counter()
     for relation in program.relations.values():
         executor.create(relation)
-    for name, table in program_facts(program).items():
-        executor.insert(name, table)
     for name, tables in facts.items():
         for table in tables:
             executor.insert(name, table)
@@ -51,14 +49,14 @@ def _materialise(strata: Sequence[Stratum], executor: Executor, watch: Watch | N
     return reports
 
 
-def program_facts(program: Program) -> dict[str, pa.Table]:
-    """The facts written in the program, as tables."""
+def fact_tables(facts: Sequence[Fact], relations: Mapping[str, Relation]) -> dict[str, pa.Table]:
+    """Facts written in a program, as tables."""
     rows: dict[str, list[tuple[Value, ...]]] = {}
-    for fact in program.facts:
+    for fact in facts:
         rows.setdefault(fact.relation, []).append(fact.row)
     tables = {}
     for name, found in rows.items():
-        columns = program.relations[name].columns
+        columns = relations[name].columns
         cells = [[accept(row[i], column.type) for row in found] for i, column in enumerate(columns)]
         tables[name] = table_of(cells, columns, rows=min(len(found), 1))
     return tables

@@ -1,14 +1,20 @@
-"""What an evaluation did and how long it took, stratum by stratum; and moments of one that runs."""
+"""What an evaluation or a commit did and how long it took, stratum by stratum; and moments of one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tidelog.maintain.seminaive import StratumReport
 from tidelog.program.aggregates import label
+from tidelog.program.model import Value
+
+if TYPE_CHECKING:
+    from tidelog.maintain.update import Upkeep
 
 COLUMNS = ("stratum", "relations", "rounds", "tuples", "instances", "seconds")
+COMMIT_COLUMNS = ("stratum", "relations", "algorithm", "instances", "touched", "seconds", "phases", "why")
 
 
 @dataclass(frozen=True)
@@ -29,8 +35,22 @@ Watch = Callable[[Moment], None]
 
 
 @dataclass(frozen=True)
+class PhaseLine:
+    """One phase of an algorithm: rule instances considered, tuples whose marks or numbers it changed."""
+
+    name: str
+    instances: int
+    touched: int
+    seconds: float
+
+
+@dataclass(frozen=True)
 class StratumLine:
-    """One stratum: `tuples` is how many were derived, `instances` how many rule instances were considered."""
+    """One stratum: `tuples` is how many were derived, `instances` how many rule instances were considered.
+
+    Where answers were brought up to date, `algorithm` did it, `why` says why that one, `phases` what it did
+    step by step, and `touched` of how many tuples it changed marks or numbers.
+    """
 
     stratum: int
     relations: tuple[str, ...]
@@ -38,6 +58,10 @@ class StratumLine:
     tuples: int
     instances: int
     seconds: float
+    algorithm: str = ""
+    why: str = ""
+    phases: tuple[PhaseLine, ...] = ()
+    touched: int = 0
 
     def cells(self) -> tuple[str, ...]:
         """The line as text, one for each of `COLUMNS`."""
@@ -50,17 +74,36 @@ class StratumLine:
             f"{self.seconds:.3f}",
         )
 
+    def commit_cells(self) -> tuple[str, ...]:
+        """The line as text, one for each of `COMMIT_COLUMNS`."""
+        return (
+            str(self.stratum or "-"),  # a relation without rules is in no stratum
+            ", ".join(self.relations),
+            self.algorithm,
+            f"{self.instances:,}",
+            f"{self.touched:,}",
+            f"{self.seconds:.6f}",
+            ", ".join(f"{phase.name} {phase.instances:,}" for phase in self.phases),
+            self.why,
+        )
+
 
 @dataclass(frozen=True)
 class Report:
-    """The last evaluation.
+    """The last evaluation, or a commit.
 
-    `start_seconds` went into starting the engine, `load_seconds` into handing it the facts.
+    `start_seconds` went into starting the engine, `load_seconds` into handing it the facts. `ignored_inserts`
+    counts facts inserted that were there, `ignored_deletes` facts deleted that were not. `version` is the
+    number of the commit.
     """
 
     strata: tuple[StratumLine, ...] = ()
     load_seconds: float = 0.0
     start_seconds: float = 0.0
+    version: int = 0
+    ignored_inserts: int = 0
+    ignored_deletes: int = 0
+    maintained: bool = False
 
     @property
     def seconds(self) -> float:
@@ -77,11 +120,30 @@ class Report:
         """The number of rule instances considered."""
         return sum(line.instances for line in self.strata)
 
+    @property
+    def touched(self) -> int:
+        """The number of tuples whose marks or numbers have changed."""
+        return sum(line.touched for line in self.strata)
+
     def __str__(self) -> str:
-        return text_table(COLUMNS, [line.cells() for line in self.strata])
+        if not self.maintained:
+            return text_table(COLUMNS, [line.cells() for line in self.strata])
+        table = text_table(COMMIT_COLUMNS, [line.commit_cells() for line in self.strata])
+        return "\n".join([table, *([self.ignored] if self.ignored else [])])
 
     def _repr_html_(self) -> str:
-        return html_table(COLUMNS, [line.cells() for line in self.strata], "evaluation")
+        if not self.maintained:
+            return html_table(COLUMNS, [line.cells() for line in self.strata], "evaluation")
+        caption = f"commit {self.version}" + (f": {self.ignored}" if self.ignored else "")
+        return html_table(COMMIT_COLUMNS, [line.commit_cells() for line in self.strata], caption)
+
+    @property
+    def ignored(self) -> str:
+        """What had no effect, in words; empty if everything had."""
+        inserts, deletes = self.ignored_inserts, self.ignored_deletes
+        told = [f"{inserts:,} inserted that {_were(inserts)} there"] if inserts else []
+        told += [f"{deletes:,} deleted that {_were(deletes)} not there"] if deletes else []
+        return ", ".join(told)
 
 
 def labels(relations: Sequence[str]) -> tuple[str, ...]:
@@ -103,6 +165,50 @@ def report_of(strata: Sequence[StratumReport], load_seconds: float) -> Report:
         for number, s in enumerate(strata, 1)
     )
     return Report(lines, load_seconds)
+
+
+def report_of_upkeep(strata: Sequence[Upkeep], version: int, inserts: int, deletes: int) -> Report:
+    """The report of a commit."""
+    return Report(
+        tuple(map(_line, strata)),
+        version=version,
+        ignored_inserts=inserts,
+        ignored_deletes=deletes,
+        maintained=True,
+    )
+
+
+def _line(upkeep: Upkeep) -> StratumLine:
+    rounds = tuples = instances = touched = 0
+    seconds = 0.0
+    phases = []
+    for phase in upkeep.phases:
+        considered = sum(phase.instances.values())
+        phases.append(PhaseLine(phase.phase, considered, phase.touched, phase.seconds))
+        rounds, tuples = rounds + phase.rounds, tuples + phase.new
+        instances, touched = instances + considered, touched + phase.touched
+        seconds += phase.seconds
+    return StratumLine(
+        upkeep.stratum + 1,
+        labels(upkeep.relations),
+        rounds,
+        tuples,
+        instances,
+        seconds,
+        upkeep.algorithm,
+        upkeep.why,
+        tuple(phases),
+        touched,
+    )
+
+
+def _were(count: int) -> str:
+    return "was" if count == 1 else "were"
+
+
+def shown_row(row: Sequence[Value]) -> tuple[str, ...]:
+    """The values of a tuple as text."""
+    return tuple(v if isinstance(v, str) else str(v).lower() if isinstance(v, bool) else str(v) for v in row)
 
 
 def text_table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -2,116 +2,284 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self, overload
+from typing import TYPE_CHECKING, Protocol, Self
 
 from tidelog.io.facts import find_facts, read_facts
+from tidelog.io.plain import PlainRows, Row, rows_of_table
 from tidelog.io.rows import table_of_rows
 from tidelog.program.model import Column, Relation
-from tidelog.program.types import UNKNOWN, Type
-from tidelog.syntax.errors import TidelogError, UnsupportedError
+from tidelog.program.types import UNKNOWN
+from tidelog.session.backend import Operation
+from tidelog.session.by_key import delete_keys, modified, replaced
+from tidelog.session.changes import ChangeSet
+from tidelog.session.definition import Definition, Types, columns_with
+from tidelog.session.errors import UnknownRelationError, ended, no_key, not_committed
+from tidelog.session.keys import Keys
+from tidelog.session.report import Report
+from tidelog.session.rule_changes import RuleChanges
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-Types = tuple[Type, ...]
 
 
 class Home(Protocol):
     """What a transaction needs of the database it belongs to."""
 
-    def columns_of(self, relation: str) -> tuple[Column, ...] | None:
-        """The columns of a relation one may insert into; None for a new one of an untyped program."""
-
-    @property
-    def types_taken(self) -> Mapping[str, Types]:
-        """The types that undeclared relations have taken from the facts committed so far."""
-
-    def inputs(self) -> list[Relation]:
-        """The relations that facts are read for."""
-
     def finish(self, transaction: Transaction, *, commit: bool) -> None:
-        """End the transaction."""
+        """End the transaction; a commit leaves its changes and its report there."""
 
 
 class Transaction:
-    """Facts to be inserted by the next commit. Made by `Database.transaction`; use it in a `with`."""
+    """Changes to be made by the next commit. Made by `Database.transaction`; use it in a `with`.
 
-    def __init__(self, home: Home) -> None:
+    Operations apply in order: the last word on a fact counts. Rows are an iterable of tuples, lists or
+    dicts, an Arrow table, a pandas or polars DataFrame. A method that raises has done nothing, and the
+    transaction can go on.
+    """
+
+    def __init__(self, home: Home, definition: Definition, keys: Keys) -> None:
         self._home = home
+        self._definition = definition
+        self._keys = keys
         self._open = True
+        self._changes: ChangeSet | None = None
+        self._report: Report | None = None
         self.release: Callable[[], object] = lambda: None  # gives the turn to write back, once
-        self.inserted: dict[str, list[pa.Table]] = {}
-        # Types that undeclared relations have taken from their facts here.
-        self.types: dict[str, Types] = {}
+        self.operations: list[Operation] = []
+        self.types: dict[str, Types] = {}  # that undeclared relations have taken from their facts here
+        self.rules = RuleChanges(definition)
+        self.ignored_deletes = 0
+
+    # --- facts --------------------------------------------------------------------
 
     def insert(self, relation: str, rows: object) -> None:
-        """Add rows: an iterable of tuples, lists or dicts, an Arrow table, a pandas or polars DataFrame.
+        """Add facts. A fact that is there already has no effect, and is counted in the report.
 
-        Raises DataError naming the first wrong rows; the transaction then holds none of
-        `rows` and can go on.
+        Raises DataError naming the first wrong rows, or those whose primary key is another row's.
         """
+        self._change(relation, rows, insert=True)
+
+    def delete(self, relation: str, rows: object) -> None:
+        """Take facts away. A fact that is not there has no effect, and is counted in the report.
+
+        A tuple that rules derive stays as long as they do.
+        """
+        self._change(relation, rows, insert=False)
+
+    def insert_or_update(self, relation: str, rows: object) -> None:
+        """Add rows, each in place of the one with the same primary key if there is one."""
         self._check_open()
-        columns = self._typed(relation, self._home.columns_of(relation))
-        note = None
-        if relation in self.types or relation in self._home.types_taken:
-            note = f"{relation} is not declared: its first facts gave its columns their types"
-        table, found = table_of_rows(relation, columns, rows, note)
-        self._add(relation, table, columns, found)
+        found = self._keyed(relation)
+        given = self._python_rows(found, rows)
+        self._replace(found, *replaced(self._keys, found, given))
+
+    def delete_key(self, relation: str, keys: Iterable[object]) -> None:
+        """Take away the rows with some primary keys: values, or tuples where a key has several columns."""
+        self._check_open()
+        found = self._keyed(relation)
+        gone, missed = delete_keys(self._keys, found, keys)
+        self.ignored_deletes += missed
+        self._replace(found, gone, [])
+
+    def modify(self, relation: str, key: object, values: Mapping[str, object]) -> None:
+        """Change columns of the row with a primary key. Raises DataError if there is none."""
+        self._check_open()
+        found = self._keyed(relation)
+        old, new = modified(self._keys, found, key, values)
+        self._replace(found, [old], [new])
 
     def load(self, directory: str | Path) -> None:
         """Add the facts of every input relation, each from its file in the directory."""
         self._check_open()
-        inputs = self._home.inputs()
+        definition = self._known()
+        inputs = [r for r in definition.relations.values() if r.is_input]
         paths = find_facts(inputs, Path(directory))
+        read = []
         for relation in inputs:
-            columns = self._typed(relation.name, relation.columns)
-            facts = read_facts(replace(relation, columns=columns), paths[relation.name])
-            self._add(relation.name, facts.table, columns, facts.columns)
+            columns = self._columns(relation.name)
+            assert columns is not None
+            typed = replace(relation, columns=columns)
+            read.append((relation, columns, read_facts(typed, paths[relation.name])))
+        mark = self._keys.mark()
+        try:
+            for relation, _, facts in read:
+                if relation.key:
+                    self._keys.insert(relation, rows_of_table(facts.table, facts.columns))
+        except BaseException:
+            self._keys.undo(mark)
+            raise
+        for relation, columns, facts in read:
+            self._add(relation.name, facts.table, columns, facts.columns, insert=True)
 
-    @overload
-    def _typed(self, relation: str, columns: tuple[Column, ...]) -> tuple[Column, ...]: ...
+    def _change(self, relation: str, rows: object, *, insert: bool) -> None:
+        self._check_open()
+        plain = self._plainly(relation, rows)
+        if plain is not None:
+            found = self._definition.relations[relation]
+            if found.key:
+                (self._keys.insert if insert else self._keys.delete)(found, plain)
+            if plain:
+                self.operations.append(Operation(insert, relation, plain))
+            return
+        columns = self._columns(relation)
+        table, settled = self._table(relation, columns, rows, insert=insert)
+        declared = self._known().relations.get(relation)
+        if declared is not None and declared.key:
+            given = rows_of_table(table, settled)
+            (self._keys.insert if insert else self._keys.delete)(declared, given)
+        self._add(relation, table, columns, settled, insert=insert)
 
-    @overload
-    def _typed(self, relation: str, columns: None) -> tuple[Column, ...] | None: ...
+    def _plainly(self, relation: str, rows: object) -> list[Row] | None:
+        """A few rows of a relation whose columns are known, which need no table."""
+        definition = self._definition
+        check = definition.checks.get(relation)
+        if check is None:
+            found = definition.relations.get(relation)
+            if found is None:
+                return None
+            check = definition.checks[relation] = PlainRows(found.columns)
+        return check(rows)
 
-    def _typed(self, relation: str, columns: tuple[Column, ...] | None) -> tuple[Column, ...] | None:
-        """The columns with the types that facts given here before have settled."""
-        if relation not in self.types:
-            return columns
-        types = self.types[relation]
-        names = [f"c{i}" for i in range(len(types))] if columns is None else [c.name for c in columns]
-        return tuple(Column(name, type) for name, type in zip(names, types, strict=True))
+    def _table(
+        self, relation: str, columns: tuple[Column, ...] | None, rows: object, *, insert: bool
+    ) -> tuple[pa.Table, tuple[Column, ...]]:
+        note = None
+        if relation in self.types or relation in self._definition.given:
+            note = f"{relation} is not declared: its first facts gave its columns their types"
+        return table_of_rows(relation, columns, rows, note, verb="insert into" if insert else "delete from")
 
     def _add(
-        self, relation: str, table: pa.Table, columns: tuple[Column, ...] | None, found: tuple[Column, ...]
+        self,
+        relation: str,
+        table: pa.Table,
+        columns: tuple[Column, ...] | None,
+        found: tuple[Column, ...],
+        *,
+        insert: bool,
     ) -> None:
         if not table.num_rows:
             return
         if columns is None or any(c.type == UNKNOWN for c in columns):
             self.types[relation] = tuple(c.type for c in found)
-        self.inserted.setdefault(relation, []).append(table)
+        self.operations.append(Operation(insert, relation, table))
 
-    def delete(self, relation: str, rows: object) -> None:
-        """Not there yet: raises UnsupportedError."""
-        raise _not_yet("delete", "facts can only be inserted")
+    def _replace(self, relation: Relation, gone: list[Row], new: list[Row]) -> None:
+        if gone:
+            self.operations.append(Operation(False, relation.name, gone))
+        if new:
+            self.operations.append(Operation(True, relation.name, new))
 
-    def add_rule(self, rule: str) -> None:
-        """Not there yet: raises UnsupportedError."""
-        raise _not_yet("add_rule", "the rules are those the database was made with")
+    def _python_rows(self, relation: Relation, rows: object) -> list[Row]:
+        plain = PlainRows(relation.columns)(rows)
+        if plain is not None:
+            return plain
+        table, settled = self._table(relation.name, relation.columns, rows, insert=True)
+        return list(rows_of_table(table, settled))
 
-    def remove_rule(self, rule: str) -> None:
-        """Not there yet: raises UnsupportedError."""
-        raise _not_yet("remove_rule", "the rules are those the database was made with")
+    # --- what there is, with the changes made here so far ---------------------------
 
-    def commit(self) -> None:
+    def _known(self) -> Definition:
+        """The definition with the rules changed so far; without them while they do not go together."""
+        return self.rules.pending(self.types) or self._definition
+
+    def _columns(self, relation: str) -> tuple[Column, ...] | None:
+        """The columns of a relation one may insert into; None for a new one of an untyped program."""
+        definition = self._known()
+        found = definition.relations.get(relation)
+        types = self.types.get(relation)
+        if found is not None:
+            if types is None or not any(c.type == UNKNOWN for c in found.columns):
+                return found.columns
+            return columns_with(found.columns, types)
+        if definition.declared or not relation.isidentifier():
+            raise UnknownRelationError(relation, definition.relations)
+        return None if types is None else tuple(Column(f"c{i}", type) for i, type in enumerate(types))
+
+    def _keyed(self, relation: str) -> Relation:
+        definition = self._known()
+        found = definition.relations.get(relation)
+        if found is None:
+            raise UnknownRelationError(relation, definition.relations)
+        if not found.key:
+            raise no_key(relation, [column.name for column in found.columns])
+        return found
+
+    # --- rules ------------------------------------------------------------------------
+
+    def add_rule(self, text: str) -> tuple[int, ...]:
+        """Add rules, with declarations of what they need; the numbers of the rules.
+
+        A rule that is there already has no effect. A fact is inserted. Raises ProgramError for mistakes of
+        syntax; whether the rules fit into the program is checked when the transaction is committed.
+        """
+        self._check_open()
+        with self._whole():
+            return self.rules.add(text, self._facts)
+
+    def remove_rule(self, rule: str | int) -> None:
+        """Remove a rule, by its number or its text (variables may have other names); a fact is deleted.
+
+        Raises UnknownRuleError, which shows rules that look alike.
+        """
+        self._check_open()
+        if isinstance(rule, int):
+            self.rules.remove_number(rule)
+        else:
+            with self._whole():
+                self.rules.remove(rule, self._facts)
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        """All of it or nothing: a text may hold several rules and facts."""
+        count, keys, types, rules = (
+            len(self.operations),
+            self._keys.mark(),
+            dict(self.types),
+            self.rules.moment(),
+        )
+        try:
+            yield
+        except BaseException:
+            del self.operations[count:]
+            self._keys.undo(keys)
+            self.types = types
+            self.rules.back_to(rules)
+            raise
+
+    def _facts(self, relation: str, rows: list[Row], *, insert: bool) -> None:
+        self._change(relation, rows, insert=insert)
+
+    # --- the end ------------------------------------------------------------------------
+
+    @property
+    def changes(self) -> ChangeSet:
+        """What the commit has changed."""
+        if self._changes is None:
+            raise not_committed()
+        return self._changes
+
+    @property
+    def report(self) -> Report:
+        """What the commit did, stratum by stratum."""
+        if self._report is None:
+            raise not_committed()
+        return self._report
+
+    def committed(self, changes: ChangeSet, report: Report) -> None:
+        """Told by the database when the changes are made."""
+        self._changes, self._report = changes, report
+
+    def commit(self) -> ChangeSet:
         """Make the changes. When it returns, the answers are current; when it raises, nothing has changed."""
         self._check_open()
         self._open = False
         self._home.finish(self, commit=True)
+        return self.changes
 
     def rollback(self) -> None:
         """Forget the changes."""
@@ -121,9 +289,7 @@ class Transaction:
 
     def _check_open(self) -> None:
         if not self._open:
-            raise TidelogError(
-                "error[TL0508]: this transaction has ended; begin another with db.transaction()"
-            )
+            raise ended()
 
     def __enter__(self) -> Self:
         self._check_open()
@@ -138,10 +304,3 @@ class Transaction:
             self.commit()
         else:
             self.rollback()
-
-
-def _not_yet(method: str, note: str) -> UnsupportedError:
-    return UnsupportedError(
-        f"error[TL0608]: {method} is not there yet\n  = note: {note}\n"
-        "  = hint: make another Database with what you want it to hold"
-    )

@@ -170,7 +170,7 @@ def read_command(script: Script) -> Command | None:
     if not script.skip():
         return None
     script.forget()
-    start = script.at
+    start = script.start
     found = script.match(NAME)
     if found is None:
         script.refuse_next("a command")

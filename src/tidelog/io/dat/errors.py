@@ -6,7 +6,10 @@ TL0703 a command that needs a transaction, or none, TL0704 a command of DDlog th
 
 from __future__ import annotations
 
-from tidelog.syntax.errors import Diagnostic, TidelogError
+from dataclasses import replace
+
+from tidelog.syntax.errors import Diagnostic, Label, ProgramError, TidelogError
+from tidelog.syntax.source import Span
 
 
 class ScriptError(TidelogError):
@@ -15,3 +18,26 @@ class ScriptError(TidelogError):
     def __init__(self, problem: Diagnostic | str) -> None:
         self.diagnostic = problem if isinstance(problem, Diagnostic) else None
         super().__init__(problem.render() if isinstance(problem, Diagnostic) else problem)
+
+
+def placed(error: TidelogError, place: object) -> ScriptError:
+    """An error that came of carrying out a command, with the place of the command."""
+    if isinstance(error, ScriptError):
+        return error
+    heading, *rest = str(error).split("\n")
+    return ScriptError("\n".join([heading, f"  --> {place}", *rest]))
+
+
+def moved(error: ProgramError, text: str, to: Span) -> ProgramError:
+    """Problems with a rule, shown where it stands in the script: `text` begins where `to` does."""
+
+    def span(old: Span) -> Span:
+        if old.source.text != text:
+            return old  # of the program that the rule came into
+        return Span(to.source, to.start + old.start, to.start + old.end)
+
+    def problem(old: Diagnostic) -> Diagnostic:
+        others = tuple(Label(span(label.span), label.text) for label in old.others)
+        return replace(old, span=None if old.span is None else span(old.span), others=others)
+
+    return ProgramError([problem(old) for old in error.diagnostics])

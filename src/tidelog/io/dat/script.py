@@ -39,6 +39,7 @@ class Script:
         self.name = name
         self.text = ""
         self.at = 0
+        self.start = 0  # where the command begins that was read last
         self._lines = lines
         self._line = 1  # the number of the line that `text` begins with
 
@@ -59,6 +60,7 @@ class Script:
         if start:
             self._line += self.text.count("\n", 0, start)
             self.text, self.at = self.text[start:], self.at - start
+        self.start = self.at
 
     def drop(self) -> None:
         """Let go of all that has come so far, read or not."""

@@ -1,0 +1,83 @@
+"""What a database asks of the way in which its answers are kept: two ways stand behind this protocol.
+
+`maintained` keeps one engine and brings its answers up to date; `recomputed` derives everything in
+a new engine, for engines that cannot do that, and for a single evaluation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from tidelog.io.plain import Row
+from tidelog.plan.maintenance import Delta
+from tidelog.program.model import Relation
+from tidelog.session.definition import Definition
+from tidelog.session.report import Report
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Operation(NamedTuple):
+    """Rows to be inserted or deleted; they fit the relation's columns."""
+
+    insert: bool
+    relation: str
+    rows: Sequence[Row] | pa.Table
+
+
+Changed = Mapping[str, tuple[Relation, Delta, tuple[int, int]]]
+
+
+@dataclass(frozen=True)
+class Work:
+    """A commit to be made: from one definition to another (from none, the first time), and rows.
+
+    `forgettable` are relations that are dropped if they hold nothing and nothing speaks of them any more.
+    """
+
+    old: Definition | None
+    new: Definition
+    operations: Sequence[Operation]
+    version: int
+    forgettable: Collection[str] = ()
+    ignored_deletes: int = 0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a commit comes to."""
+
+    definition: Definition
+    report: Report
+    changed: Changed
+    dropped: frozenset[str] = field(default_factory=frozenset)
+
+
+class Backend(Protocol):
+    """Holds the answers of a database. `prepare`, then `commit` or `rollback`.
+
+    One that works `in_place` leaves relations that a commit does not change as they are.
+    """
+
+    in_place: bool
+
+    def prepare(self, work: Work) -> Outcome:
+        """Do a commit's work; what can be read stays as it was. When it raises, `rollback` has to follow."""
+
+    def commit(self) -> None:
+        """What was prepared is what holds."""
+
+    def rollback(self) -> None:
+        """Everything is as it was before `prepare`."""
+
+    def size(self, relation: Relation) -> int:
+        """The number of tuples of a relation."""
+
+    def table(self, relation: Relation) -> pa.Table:
+        """The tuples of a relation."""
+
+    def close(self) -> None:
+        """Give back what the engine holds."""

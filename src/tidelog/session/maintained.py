@@ -1,0 +1,142 @@
+"""Answers kept current in one engine, commit after commit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tidelog.maintain.update import Maintenance
+from tidelog.plan.executor import Progress
+from tidelog.plan.maintenance import Delta, Keeper
+from tidelog.program.model import Relation, Stratum
+from tidelog.session.backend import Changed, Operation, Outcome, Work
+from tidelog.session.definition import Definition
+from tidelog.session.report import Moment, Watch, labels, report_of_upkeep
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tidelog.maintain.protocol import Algorithm
+
+
+class Maintained:
+    """An engine, and the algorithm that keeps its answers current."""
+
+    in_place = True
+
+    def __init__(self, keeper: Keeper, algorithm: str | Algorithm, watch: Watch | None) -> None:
+        self.keeper = keeper
+        self.maintenance = Maintenance(keeper, algorithm)
+        self._watch = watch
+        self._stored: dict[str, Relation] = {}
+        self._next = self._stored
+
+    def prepare(self, work: Work) -> Outcome:
+        """Apply the operations, and bring every stratum up to date."""
+        keeper, maintenance = self.keeper, self.maintenance
+        definition, stored = work.new, self._stored
+        strata = definition.strata
+        maintenance.begin(strata)
+        self._next = stored
+        if definition is not work.old:
+            live = definition.live.relations
+            self._next = {name: stored.get(name) or live[name] for name in live}
+            for name, relation in live.items():
+                if name not in stored:
+                    keeper.create(relation)
+        inserts, deletes, explicit = self._apply(work.operations, definition)
+        watch = self._watch_strata(strata) if self._watch is not None else None
+        upkeep = maintenance.update(explicit) if watch is None else maintenance.update(explicit, watch)
+        touched = dict.fromkeys(explicit)
+        for done in upkeep:
+            touched.update(dict.fromkeys(done.relations))
+        changed = self._changed(touched, work)
+        dropped: set[str] = set()
+        if definition is not work.old:
+            empty = {name for name in work.forgettable if self._size_after(name) == 0}
+            definition = definition.without(empty)
+            dropped = (stored.keys() | empty) - definition.live.relations.keys()
+            for name in dropped & stored.keys():
+                keeper.drop(name)
+            self._next = {name: r for name, r in self._next.items() if name not in dropped}
+        report = report_of_upkeep(upkeep, work.version, inserts, deletes + work.ignored_deletes)
+        return Outcome(definition, report, changed, frozenset(dropped))
+
+    def _apply(
+        self, operations: Sequence[Operation], definition: Definition
+    ) -> tuple[int, int, dict[str, None]]:
+        """Assert and retract; the numbers of rows without effect, and the relations concerned."""
+        keeper = self.keeper
+        inserts = deletes = 0
+        explicit: dict[str, None] = {}
+        for insert, relation, rows in operations:
+            if insert:
+                inserts += len(rows) - keeper.assert_rows(relation, rows)
+            else:
+                deletes += len(rows) - keeper.retract_rows(relation, rows)
+            explicit[relation] = None
+        return inserts, deletes, explicit
+
+    def _changed(self, touched: dict[str, None], work: Work) -> Changed:
+        found: dict[str, tuple[Relation, Delta, tuple[int, int]]] = {}
+        for name in touched:
+            counts = self.keeper.changed(name)
+            if counts != (0, 0):
+                relation = work.new.relations.get(name)
+                if relation is None and work.old is not None:
+                    relation = work.old.relations.get(name)
+                if relation is not None:  # not a hidden one
+                    found[name] = (relation, self.keeper.delta(name), counts)
+        return found
+
+    def _size_after(self, name: str) -> int:
+        if name not in self._next:
+            return 0
+        lost, gained = self.keeper.changed(name)
+        return (self.keeper.size(name) if name in self._stored else 0) - lost + gained
+
+    def commit(self) -> None:
+        """What was prepared is what holds."""
+        self.maintenance.commit()
+        self._stored = self._next
+
+    def rollback(self) -> None:
+        """Everything is as it was before."""
+        self._next = self._stored
+        self.maintenance.rollback()
+
+    def size(self, relation: Relation) -> int:
+        """The number of tuples; a relation that waits for its types has none."""
+        return self.keeper.size(relation.name) if relation.name in self._stored else 0
+
+    def table(self, relation: Relation) -> pa.Table:
+        """The tuples of a relation."""
+        if relation.name in self._stored:
+            return self.keeper.table(relation.name)
+        from tidelog.program.arrow import arrow_schema
+
+        return arrow_schema(relation).empty_table()
+
+    def close(self) -> None:
+        """Give back what the engine holds."""
+        self.keeper.close()
+
+    def _watch_strata(self, strata: Sequence[Stratum]) -> _Told:
+        assert self._watch is not None
+        return _Told(self._watch, strata)
+
+
+class _Told:
+    """Tells a watcher of progress within strata; tuples are counted over all of them."""
+
+    def __init__(self, watch: Watch, strata: Sequence[Stratum]) -> None:
+        self._watch, self._total = watch, len(strata)
+        self._before = self._here = self._round = 0
+        self._stratum: int | None = None
+
+    def __call__(self, stratum: Stratum, progress: Progress) -> None:
+        if stratum.index != self._stratum or progress.round <= self._round:  # another task has begun
+            self._before, self._stratum = self._before + self._here, stratum.index
+        self._here, self._round = progress.tuples, progress.round
+        tuples = self._before + self._here
+        self._watch(Moment(stratum.index + 1, self._total, labels(stratum.relations), progress.round, tuples))
