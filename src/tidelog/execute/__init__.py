@@ -22,9 +22,18 @@ class Engine(StrEnum):
 EXECUTORS = tuple(engine.value for engine in Engine)
 
 
-def open_executor(name: str, *, threads: int = 1, spark: object | None = None) -> Executor:
-    """A new, empty executor by name; `threads` is for local, `spark` (a SparkSession) for spark."""
+def open_executor(
+    name: str, *, threads: int = 1, spark: object | None = None, keep: bool = False
+) -> Executor:
+    """A new, empty executor by name; `threads` is for local, `spark` (a SparkSession) for spark.
+
+    With `keep` it is one that keeps answers current (a `Keeper`), if this executor can.
+    """
     match name:  # imported only when asked for: each brings its own heavy dependencies
+        case "local" if keep:
+            from tidelog.execute.local.keep.keeper import LocalKeeper
+
+            return LocalKeeper(threads)
         case "local":
             from tidelog.execute.local.executor import LocalExecutor
 

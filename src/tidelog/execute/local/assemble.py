@@ -180,7 +180,7 @@ class _Assembler:
         elif key:
             kind, target = (at.NOT_EXISTS if negated else at.EXISTS), relation.index(key).address
         else:  # whether the relation has rows at all is known before the run
-            passes = (len(relation) == 0) == negated
+            passes = (relation.holding == 0) == negated
             kind, target = (at.SAME if passes else at.DIFFERENT), 0
             cells = [self.register(Const(False, Type("bool")))] * 2
         self.steps[-1].checks.append((kind, target, cells))
@@ -194,7 +194,7 @@ class _Assembler:
             function, left, right = MIRRORED[function], right, left
         if function not in COMPARISONS or isinstance(left, Apply) or isinstance(right, Apply):
             return False
-        if left.type != right.type or not _comparable(left.type, equality=function in ("eq", "ne")):
+        if left.type != right.type or not comparable(left.type, equality=function in ("eq", "ne")):
             return False
         self.steps[-1].checks.append((COMPARISONS[function], 0, [self.register(left), self.register(right)]))
         return True
@@ -249,6 +249,8 @@ class _Assembler:
         step, base = self.steps[-1], at.FORM_WORDS + at.STEP_WORDS * (len(self.steps) - 1)
         if number == 0 or step.tests or step.checks or code[base + at.FROM_ROW]:
             return
+        if step.kind == at.SCAN and step.relation is not None and step.relation.record[at.LEDGER]:
+            return  # each row is looked at: it may not hold any more
         places = {register: step.offset(column) for column, register in step.loads}
         moved = [(column, r) for column, r in enumerate(head_registers) if r in places]
         if not moved:
@@ -261,7 +263,7 @@ class _Assembler:
                 code += [places[register], column // 2, 32 * (column % 2)]
 
 
-def _comparable(type: Type, *, equality: bool) -> bool:
+def comparable(type: Type, *, equality: bool) -> bool:
     """Whether cells of a type compare as the interpreter does it."""
     if type.kind == "int" and type.bits <= 64:
         return equality or type.signed or type.bits < 64

@@ -99,8 +99,13 @@ class _Evaluation:
     def product(self, frame: Columns, scan: Scan, stored: StoredRelation) -> Iterator[Columns]:
         """Every row of a version with every row of the frame."""
         low, high = _row_range(stored, VERSIONS[scan.version])
+        holding = stored.rows_now
         for start in range(low, high, BATCH):
             rows = np.arange(start, min(high, start + BATCH))
+            if holding is not None:
+                rows = holding[(holding >= start) & (holding < min(high, start + BATCH))]
+                if not len(rows):
+                    continue
             for part in range(0, frame.count, max(1, BATCH // len(rows))):
                 left = np.arange(part, min(frame.count, part + max(1, BATCH // len(rows))))
                 pairs = frame.part(np.repeat(left, len(rows)))
@@ -130,7 +135,7 @@ class _Evaluation:
         stored = self.relations[scan.relation]
         key = tuple(i for i, term in enumerate(scan.terms) if not isinstance(term, Wildcard))
         if not key and stored.arity:
-            return np.full(frame.count, len(stored) > 0)
+            return np.full(frame.count, stored.holding > 0)
         cells = [_cells_of(frame, scan.terms[i]) for i in key]
         if len(key) == stored.arity:
             packed = _pack(cells, frame.count, stored.words)

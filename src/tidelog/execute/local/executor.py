@@ -15,7 +15,7 @@ from tidelog.execute.local import rounds
 from tidelog.execute.local.codes import Codes
 from tidelog.execute.local.fixpoint import Run
 from tidelog.execute.local.groups import group
-from tidelog.execute.local.memory import is_compiled
+from tidelog.execute.local.memory import Cells, is_compiled
 from tidelog.execute.local.relation import StoredRelation
 from tidelog.plan.executor import (
     Derive,
@@ -92,16 +92,19 @@ class LocalExecutor:
 
     def table(self, relation: str) -> pa.Table:
         """All tuples, in the order they were derived."""
+        stored = self.relations[relation]
+        return self.to_table(stored.relation, stored.cells)
+
+    def to_table(self, relation: Relation, cells: Cells) -> pa.Table:
+        """Rows of cells as a table."""
         import pyarrow as pa
 
-        stored = self.relations[relation]
-        schema = arrow_schema(stored.relation)
-        if not stored.arity:
-            return pa.table([pa.array(np.ones(len(stored), np.bool_))], schema=schema)
-        cells = stored.cells
+        schema = arrow_schema(relation)
+        if not relation.arity:
+            return pa.table([pa.array(np.ones(len(cells), np.bool_))], schema=schema)
         arrays = [
             self.codes.to_arrow(np.ascontiguousarray(cells[:, i]), column.type)
-            for i, column in enumerate(stored.relation.columns)
+            for i, column in enumerate(relation.columns)
         ]
         return pa.table(arrays, schema=schema)
 

@@ -12,7 +12,7 @@ from tidelog.execute.local.memory import Cells
 from tidelog.execute.local.relation import StoredRelation
 from tidelog.program.aggregation import aggregate
 from tidelog.program.functions import FunctionFailure
-from tidelog.program.model import AggregateRule, Aggregation, Value
+from tidelog.program.model import AggregateRule, Aggregation, Relation, Value
 from tidelog.syntax.errors import EvaluationError
 
 SAFE_VALUE = 1 << 31  # fewer than 2^32 values below this have a 64-bit sum
@@ -20,15 +20,20 @@ SAFE_VALUE = 1 << 31  # fewer than 2^32 values below this have a 64-bit sum
 
 def group(rule: AggregateRule, source: StoredRelation, head: StoredRelation, codes: Codes) -> int:
     """Compute an aggregate into its head; the number of groups."""
-    cells = source.cells
+    cells = source.cells_now
     if len(cells) == 0:
         return 0
+    columns = grouped(rule, cells, source.relation, head.relation, codes)
+    return head.insert(columns, len(columns[-1]))
+
+
+def grouped(rule: AggregateRule, cells: Cells, source: Relation, head: Relation, codes: Codes) -> list[Cells]:
+    """The columns of the aggregate over some rows, at least one: a row for each group."""
     members = _by_group(cells[:, list(rule.keys)])
     starts = np.flatnonzero(members.first)
     keys = cells[members.order[starts]][:, list(rule.keys)]
-    values = _values(rule, source, members.order, starts, keys, codes, head)
-    columns = [np.ascontiguousarray(keys[:, i]) for i in range(len(rule.keys))]
-    return head.insert([*columns, values], len(starts))
+    values = _values(rule, cells, source, members.order, starts, keys, codes, head)
+    return [*(np.ascontiguousarray(keys[:, i]) for i in range(len(rule.keys))), values]
 
 
 class _Members:
@@ -52,20 +57,21 @@ def _by_group(keys: Cells) -> _Members:
 
 def _values(
     rule: AggregateRule,
-    source: StoredRelation,
+    rows: Cells,
+    source: Relation,
     order: Array,
     starts: Array,
     keys: Cells,
     codes: Codes,
-    head: StoredRelation,
+    head: Relation,
 ) -> Cells:
     """The result of each group, as cells."""
-    result = head.relation.columns[-1].type
+    result = head.columns[-1].type
     if rule.op is Aggregation.COUNT:
         return codes.encode(np.diff(starts, append=len(order)), result)
     assert rule.value is not None
-    type = source.relation.columns[rule.value].type
-    column = to_column(np.ascontiguousarray(source.cells[order, rule.value]), type, codes)
+    type = source.columns[rule.value].type
+    column = to_column(np.ascontiguousarray(rows[order, rule.value]), type, codes)
     if type.kind == "int" and not is_coded(type):
         if rule.op in (Aggregation.MIN, Aggregation.MAX):
             pick = np.minimum if rule.op is Aggregation.MIN else np.maximum
@@ -85,7 +91,7 @@ def _values(
         except FunctionFailure as failure:
             shown: dict[str, object] = {}
             for i, column_number in enumerate(rule.keys):
-                key = source.relation.columns[column_number]
+                key = source.columns[column_number]
                 shown[key.name] = codes.value(int(keys[number, i]), key.type)
             raise EvaluationError(str(failure), rule.text, shown, rule.span) from None
         cells[number] = codes.code(value, result)

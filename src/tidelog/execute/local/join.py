@@ -24,6 +24,7 @@ from tidelog.execute.local.insert import (
     tight_one_word,
     tight_two_words,
 )
+from tidelog.execute.local.keep.layout import MARKS
 from tidelog.execute.local.layout import (
     ARITY,
     CHECK_CELLS,
@@ -49,6 +50,7 @@ from tidelog.execute.local.layout import (
     INDEX,
     KEY_COUNT,
     KIND,
+    LEDGER,
     LESS,
     LOAD_COUNT,
     LOADS,
@@ -83,6 +85,7 @@ from tidelog.execute.local.layout import (
 )
 from tidelog.execute.local.memory import (
     kernel,
+    load16,
     load32,
     load64,
     load_shared,
@@ -96,6 +99,9 @@ from tidelog.execute.local.tupleset import (
     MAX_LOAD_TENTHS,
     contains_many,
 )
+from tidelog.plan.parts import Mark
+
+HELD, DELETED, ADDED = int(Mark.HELD), int(Mark.DELETED), int(Mark.ADDED)
 
 # Scratch memory: a key, then the row being made.
 KEY_BYTES = 1024
@@ -155,9 +161,21 @@ def holds(code: int, check: int, regs: int, scratch: int, wide: int) -> bool:
 
 
 @kernel
+def holds_now(relation: int, place: int) -> bool:
+    """Whether the row at an address is one of the answers as they are now (see `keep.ledger`)."""
+    row = (place - word(relation, ROWS)) // (8 * word(relation, WORDS))
+    marks = load16(load64(word(relation, LEDGER) + 8 * MARKS) + 2 * row)
+    return (marks & (HELD | DELETED)) == HELD or (marks & ADDED) != 0
+
+
+@kernel
 def take(code: int, step: int, place: int, regs: int, scratch: int, wide: int) -> bool:
     """Load a match into the registers; False if a test or a check fails."""
     base = place
+    if word(code, step + KIND) == SCAN:
+        relation = word(code, step + SOURCE)
+        if word(relation, LEDGER) and not holds_now(relation, place):
+            return False
     if word(code, step + FROM_ROW):
         relation = word(code, step + SOURCE)
         base = word(relation, ROWS) + 8 * word(relation, WORDS) * load32(place)

@@ -24,6 +24,10 @@ LAST_SHIFT = 11  # where the last cell stands in the last word: 0 or 32
 INDEXES = 12  # address of a list of index addresses
 INDEX_COUNT = 13
 OUTPUTS = 14  # address of one output buffer for each worker
+LEDGER = 15  # address of what maintenance knows of the rows (see `keep`); 0: nothing yet
+ROUND_ENDS = 16  # a list of the number of rows at the end of each round: address, count, capacity
+ROUND_COUNT = 17
+ROUND_CAPACITY = 18
 # Workers write this one all the time, so it has a cache line of its own.
 USED = 24  # slots in use
 RELATION_WORDS = 32

@@ -34,7 +34,7 @@ _F = TypeVar("_F", bound=Callable[..., object])
 def _sources() -> str:
     """A digest of the modules that kernels are in."""
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
@@ -65,6 +65,7 @@ def inlined(function: _F) -> _F:
 # --- instructions ------------------------------------------------------------
 
 _I8P = ir.IntType(8).as_pointer()
+_I16 = ir.IntType(16)
 _I32 = ir.IntType(32)
 _I64 = ir.IntType(64)
 
@@ -98,6 +99,10 @@ def _numbered(builder: ir.IRBuilder, args: Sequence[ir.Value]) -> ir.Value:
 
 def _cell(builder: ir.IRBuilder, address: ir.Value) -> ir.Value:
     return builder.inttoptr(address, _I32.as_pointer())
+
+
+def _half(builder: ir.IRBuilder, address: ir.Value) -> ir.Value:
+    return builder.inttoptr(address, _I16.as_pointer())
 
 
 def _block(builder: ir.IRBuilder, address: ir.Value) -> ir.Value:
@@ -147,6 +152,12 @@ store32: Callable[[int, int], None] = _operation(
     2, lambda b, a: b.store(b.trunc(a[1], _I32), _cell(b, a[0]), align=4), result=False
 )
 
+load16: Callable[[int], int] = _operation(1, lambda b, a: b.zext(b.load(_half(b, a[0]), align=2), _I64))
+store16: Callable[[int, int], None] = _operation(
+    2, lambda b, a: b.store(b.trunc(a[1], _I16), _half(b, a[0]), align=2), result=False
+)
+load8: Callable[[int], int] = _operation(1, lambda b, a: b.zext(b.load(_block(b, a[0]), align=1), _I64))
+
 # The same for words that other threads load and store: a store publishes all stores before it.
 load_shared: Callable[[int], int] = _operation(1, lambda b, a: b.load_atomic(_word(b, a[0]), "acquire", 8))
 store_shared: Callable[[int, int], None] = _operation(
@@ -184,6 +195,14 @@ def cells_at(address: int, count: int) -> Cells:
     if count == 0:
         return np.empty(0, np.uint32)
     return np.ctypeslib.as_array((ctypes.c_uint32 * count).from_address(address))
+
+
+def array_at(address: int, count: int, kind: type[np.generic]) -> npt.NDArray[Any]:
+    """The elements of a kind at an address, as an array that does not own them."""
+    if count == 0:
+        return np.empty(0, kind)
+    block = (ctypes.c_uint8 * (count * np.dtype(kind).itemsize)).from_address(address)
+    return np.ctypeslib.as_array(block).view(kind)
 
 
 _free = ctypes.CDLL(None).free

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from tidelog.execute.local import index as indexing
 from tidelog.execute.local import layout as at
 from tidelog.execute.local import memory, probes, rounds, tupleset
+from tidelog.execute.local.keep.layout import MARKS
 from tidelog.execute.local.memory import Cells, Words
+from tidelog.plan.parts import Mark
 from tidelog.program.model import Relation
 from tidelog.syntax.errors import UnsupportedError
 
@@ -92,9 +95,10 @@ class StoredRelation:
         for index in self.indexes.values():
             index.free()
         self.indexes = {}
-        for field in (at.ROWS, at.SLOTS):
+        for field in (at.ROWS, at.SLOTS, at.ROUND_ENDS):
             memory.free(int(self.record[field]))
             self.record[field] = 0
+        self.record[at.ROUND_COUNT] = self.record[at.ROUND_CAPACITY] = 0
         self.drop_outputs()
 
     @property
@@ -104,6 +108,29 @@ class StoredRelation:
 
     def __len__(self) -> int:
         return int(self.record[at.COUNT])
+
+    @property
+    def rows_now(self) -> npt.NDArray[np.int64] | None:
+        """The numbers of the rows that hold now; None: all do."""
+        ledger = int(self.record[at.LEDGER])
+        if not ledger:
+            return None
+        address = int(memory.array_at(ledger + 8 * MARKS, 1, np.int64)[0])
+        marks = memory.array_at(address, len(self), np.uint16)
+        held = (marks & (Mark.HELD | Mark.DELETED)) == Mark.HELD
+        return np.flatnonzero(held | ((marks & Mark.ADDED) != 0))
+
+    @property
+    def holding(self) -> int:
+        """How many rows hold now."""
+        rows = self.rows_now
+        return len(self) if rows is None else len(rows)
+
+    @property
+    def cells_now(self) -> Cells:
+        """The rows that hold now, as in `cells`."""
+        rows = self.rows_now
+        return self.cells if rows is None else self.cells[rows]
 
     @property
     def cells(self) -> Cells:
@@ -121,9 +148,18 @@ class StoredRelation:
             self._index_list = np.array([i.address for i in self.indexes.values()], np.int64)
             self.record[at.INDEXES] = self._index_list.ctypes.data
             self.record[at.INDEX_COUNT] = len(self.indexes)
-            if not indexing.extend_index(index.address, len(self)):
-                raise MemoryError
+            self._fill(index)
         return self.indexes[key]
+
+    def _fill(self, index: Index) -> None:
+        if self.record[at.LEDGER]:  # some rows may be linked nowhere
+            from tidelog.execute.local.keep import renewal
+
+            done = renewal.fill_index(self.address, index.address)
+        else:
+            done = indexing.extend_index(index.address, len(self))
+        if not done:
+            raise MemoryError
 
     def insert(self, columns: list[Cells], count: int) -> int:
         """Insert rows given as columns of cells; the number that were new."""
@@ -173,8 +209,15 @@ class StoredRelation:
         """No row is DELTA: ALL and OLD are every row."""
         self.record[at.DELTA_LO] = self.record[at.DELTA_HI] = len(self)
 
+    @property
+    def round_ends(self) -> Words:
+        """How many rows there were after each round of the last fixpoint."""
+        count = int(self.record[at.ROUND_COUNT])
+        return memory.array_at(int(self.record[at.ROUND_ENDS]), count, np.int64).copy()
+
     def all_delta(self) -> None:
         """Every row is DELTA, as at the start of a fixpoint."""
+        self.record[at.ROUND_COUNT] = 0
         self.record[at.DELTA_LO] = 0
         self.record[at.DELTA_HI] = len(self)
 

@@ -22,6 +22,9 @@ from tidelog.execute.local.layout import (
     OUT_ROWS,
     OUT_WORDS,
     OUTPUTS,
+    ROUND_CAPACITY,
+    ROUND_COUNT,
+    ROUND_ENDS,
     ROWS,
     RUN_CONSIDERED,
     RUN_CURSOR,
@@ -119,13 +122,29 @@ def extend_indexes(relation: int) -> bool:
 
 
 @kernel
+def end_round(relation: int) -> bool:
+    """Remember how many rows there are at the end of a round. False: no memory."""
+    count = word(relation, ROUND_COUNT)
+    if count == word(relation, ROUND_CAPACITY):
+        capacity = max(16, 2 * count)
+        ends = reallocate(word(relation, ROUND_ENDS), 8 * capacity)
+        if ends == 0:
+            return False
+        set_word(relation, ROUND_ENDS, ends)
+        set_word(relation, ROUND_CAPACITY, capacity)
+    set_word(word(relation, ROUND_ENDS), count, word(relation, COUNT))
+    set_word(relation, ROUND_COUNT, count + 1)
+    return True
+
+
+@kernel
 def absorb_all(relations: Words, workers: int, run: int) -> int:
     """End a round: the number of new rows, or a negative number (see `absorb`)."""
     total = 0
     for i in range(len(relations)):
         new = absorb(relations[i], workers)
-        if new < 0:
-            return new
+        if new < 0 or not end_round(relations[i]):
+            return min(new, NO_ROOM)
         total += new
     set_word(run, RUN_ROUND, word(run, RUN_ROUND) + 1)
     set_word(run, RUN_NEW, word(run, RUN_NEW) + total)

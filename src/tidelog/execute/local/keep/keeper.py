@@ -1,0 +1,395 @@
+"""The local executor as a keeper: commits, facts asserted and retracted, tasks, renewal."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tidelog.execute.local import layout as local
+from tidelog.execute.local.executor import WORTH_SHARING, LocalExecutor
+from tidelog.execute.local.keep import layout as at
+from tidelog.execute.local.keep import ledger as ledgers
+from tidelog.execute.local.keep import renewal, traces
+from tidelog.execute.local.keep.assemble import Workshop
+from tidelog.execute.local.keep.delta import CellDelta
+from tidelog.execute.local.keep.groups import regroup
+from tidelog.execute.local.keep.relation import Aside, Ledger, check_rows
+from tidelog.execute.local.keep.running_proof import RunningProof
+from tidelog.execute.local.keep.running_steps import RunningSteps
+from tidelog.execute.local.keep.tasks import Running, RunningRedeem, RunningSweep, RunningTally
+from tidelog.execute.local.memory import Cells
+from tidelog.execute.local.relation import StoredRelation
+from tidelog.plan.executor import Derive, Fixpoint, Group, TaskReport, Watch, unwatched
+from tidelog.plan.executor import Task as Materialising
+from tidelog.plan.maintenance import (
+    Maintaining,
+    PhaseReport,
+    Proof,
+    Redeem,
+    Regroup,
+    Row,
+    Standing,
+    Steps,
+    Sweep,
+    Tally,
+)
+from tidelog.plan.parts import Mark
+from tidelog.program.model import Relation
+from tidelog.syntax.errors import InternalError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+COMPACT_FROM = 10_000  # rows linked nowhere before a relation is written anew
+
+
+class LocalKeeper(LocalExecutor):
+    """Holds relations with marks and brings them up to date with compiled kernels."""
+
+    def __init__(self, threads: int = 1, share_from: int = WORTH_SHARING) -> None:
+        super().__init__(threads, share_from)
+        self.workshop = Workshop(self.codes, self.relations)
+        self._ledgers: dict[str, Ledger] = {}
+        self._derived: frozenset[str] = frozenset()
+        self._compiled: dict[int, tuple[object, Running]] = {}
+        self._aside: dict[str, Aside] = {}
+        self._renewing: dict[str, int] = {}  # explicit rows, by relation
+        self._fresh: dict[str, StoredRelation | None] = {}  # made in this commit, with what they replaced
+        self._dropped: dict[str, tuple[StoredRelation, Ledger | None]] = {}
+        self._underway = False
+
+    # --- relations ---
+
+    def create(self, relation: Relation) -> None:
+        """Make an empty relation."""
+        super().create(relation)
+        self._forget_tasks()
+        if self._underway:
+            self._fresh[relation.name] = None
+
+    def ledger(self, relation: str) -> Ledger:
+        """What is known of a relation's rows."""
+        found = self._ledgers.get(relation)
+        if found is None:
+            explicit = self._renewing.get(relation)
+            stored = self.relations[relation]
+            found = Ledger(stored) if explicit is None else Ledger(stored, explicit, new=True)
+            self._ledgers[relation] = found
+            found.record[at.AT_BEGIN] = len(stored)
+        return found
+
+    def drop(self, relation: str) -> None:
+        """Forget a relation; a rollback brings it back."""
+        self._dropped[relation] = (self.relations.pop(relation), self._ledgers.pop(relation, None))
+        self._forget_tasks()
+
+    def _forget_tasks(self) -> None:
+        self._compiled.clear()
+
+    def size(self, relation: str) -> int:
+        """The number of tuples in the answers as of the last commit."""
+        ledger = self._ledgers.get(relation)
+        if ledger is None:
+            return len(self.relations[relation])
+        if not ledger.touched and not self._underway:
+            return len(self.relations[relation]) - int(ledger.record[at.DEAD])
+        return int(ledger.held().sum())
+
+    def table(self, relation: str) -> pa.Table:
+        """All tuples in the answers as of the last commit."""
+        stored = self.relations[relation]
+        ledger = self._ledgers.get(relation)
+        if ledger is None:
+            return super().table(relation)
+        if not ledger.touched and not ledger.record[at.DEAD]:
+            return super().table(relation)
+        return self.to_table(stored.relation, stored.cells[np.flatnonzero(ledger.held())])
+
+    # --- commits ---
+
+    def begin(self) -> None:
+        """Start a commit."""
+        if self._underway:
+            raise InternalError("a commit is under way")
+        self._underway = True
+        for name, ledger in self._ledgers.items():
+            ledger.record[at.AT_BEGIN] = len(self.relations[name])
+
+    def commit(self) -> None:
+        """What holds now is what is held."""
+        for name, ledger in self._ledgers.items():
+            if ledger.touched:
+                ledgers.make_final(ledger.stored.address)
+                if int(ledger.record[at.DEAD]) > max(COMPACT_FROM, len(ledger.stored) // 2):
+                    self._compact(name)
+        for aside in self._aside.values():
+            aside.discard()
+        self._end()
+
+    def rollback(self) -> None:
+        """Everything as it was at `begin`."""
+        for name in self._fresh:
+            self.relations.pop(name, None)
+            self._ledgers.pop(name, None)
+            self._aside.pop(name, None)
+        for name, (stored, old) in self._dropped.items():
+            self.relations[name] = stored
+            if old is not None:
+                self._ledgers[name] = old
+        if self._fresh or self._dropped:
+            self._forget_tasks()
+        for name, aside in self._aside.items():
+            current = self._ledgers.get(name)
+            aside.put_back(current if current is not aside.ledger else None)
+            self._ledgers[name] = aside.ledger
+        for ledger in self._ledgers.values():
+            if (ledger.touched or ledger.record[at.AT_BEGIN] != len(ledger.stored)) and not ledgers.take_back(
+                ledger.stored.address
+            ):
+                raise MemoryError
+        self._end()
+
+    def _end(self) -> None:
+        self._aside, self._renewing, self._fresh, self._dropped = {}, {}, {}, {}
+        self._underway = False
+
+    def undo(self, relations: Sequence[str]) -> None:
+        """Take back what tasks did to relations in this commit."""
+        for name in relations:
+            if not ledgers.take_back_tasks(self.ledger(name).stored.address):
+                raise MemoryError
+
+    def derives(self, relations: Sequence[str]) -> None:
+        """Say which relations rules derive into."""
+        self._derived = frozenset(relations)
+
+    # --- facts ---
+
+    def assert_rows(self, relation: str, rows: Sequence[Row] | pa.Table) -> int:
+        """Make rows explicit; how many were not."""
+        stored = self.relations[relation]
+        packed, count = self._pack(stored, rows)
+        if len(stored) == 0 and count >= COMPACT_FROM:
+            return self._assert_all(relation, stored, packed)
+        ledger = self.ledger(relation)
+        ledger.need_map()
+        derived = relation in self._derived
+        return check_rows(
+            int(ledgers.assert_packed(stored.address, packed.ctypes.data, count, derived)), relation
+        )
+
+    def _assert_all(self, relation: str, stored: StoredRelation, packed: Cells) -> int:
+        """The first facts of a relation, many of them."""
+        columns = [np.ascontiguousarray(packed[:, i]) for i in range(stored.arity)]
+        new = stored.insert(columns, len(packed))
+        old = self._ledgers.pop(relation, None)
+        if old is not None:
+            old.free()
+        self._ledgers[relation] = Ledger(stored)
+        marks = Mark.EXPLICIT | Mark.ASSERTED
+        if relation not in self._derived:
+            marks |= Mark.ADDED
+        if not renewal.touch_all(stored.address, int(marks)):
+            raise MemoryError
+        return new
+
+    def retract_rows(self, relation: str, rows: Sequence[Row] | pa.Table) -> int:
+        """Make rows no longer explicit; how many were."""
+        stored = self.relations[relation]
+        ledger = self.ledger(relation)
+        ledger.need_map()
+        packed, count = self._pack(stored, rows)
+        derived = relation in self._derived
+        return check_rows(
+            int(ledgers.retract_packed(stored.address, packed.ctypes.data, count, derived)), relation
+        )
+
+    def _pack(self, stored: StoredRelation, rows: Sequence[Row] | pa.Table) -> tuple[Cells, int]:
+        """Rows as packed cells, and their number."""
+        types = [column.type for column in stored.relation.columns]
+        width = 2 * stored.words
+        if isinstance(rows, Sequence):
+            code = self.codes.code
+            packed: Cells = np.zeros((len(rows), width), np.uint32)
+            for number, row in enumerate(rows):
+                for column, type in enumerate(types):
+                    packed[number, column] = code(row[column], type)
+            return packed, len(rows)
+        packed = np.zeros((rows.num_rows, width), np.uint32)
+        for column, type in enumerate(types):
+            packed[:, column] = self.codes.from_arrow(rows.column(column), type)
+        return packed, rows.num_rows
+
+    # --- tasks ---
+
+    def run(self, task: Materialising, watch: Watch = unwatched) -> TaskReport:
+        """Run a task that materialises; inside `renew`, with ranks for what a fixpoint derives."""
+        if not isinstance(task, Fixpoint) or not self._renewing:
+            return super().run(task, watch)
+        before = {name: len(self.relations[name]) for name in task.relations}
+        report = super().run(task, watch)
+        for name in task.relations:
+            self._rank(name, before[name])
+        return report
+
+    def keep_going(
+        self, task: Maintaining | Materialising, watch: Watch = unwatched, budget: int | None = None
+    ) -> PhaseReport:
+        """Run a task."""
+        started = time.perf_counter()
+        if isinstance(task, Derive | Fixpoint | Group):
+            plain = self.run(task, watch)
+            report = PhaseReport(plain.rounds, plain.new, plain.instances, phase=type(task).__name__.lower())
+            report.touched = plain.new
+        elif isinstance(task, Regroup):
+            report = regroup(task, self)
+        else:
+            running = self._running(task)
+            before = sum(self.ledger(name).touched for name in task.relations)
+            running.reset(budget)
+            running(watch)
+            touched = sum(self.ledger(name).touched for name in task.relations) - before
+            report = running.report(task.phase, touched)
+        report.seconds = time.perf_counter() - started
+        return report
+
+    def _running(self, task: Maintaining) -> Running:
+        """The compiled task."""
+        found = self._compiled.get(id(task))
+        if found is not None and not found[1].outgrown and not self._starting(task):
+            return found[1]
+        running: Running
+        match task:
+            case Sweep(guard=Proof()):
+                running = RunningProof(self, task)
+            case Sweep():
+                running = RunningSweep(self, task)
+            case Redeem():
+                running = RunningRedeem(self, task)
+            case Tally():
+                running = RunningTally(self, task)
+            case Steps():
+                running = RunningSteps(self, task, self._starting(task))
+            case _:
+                raise InternalError(f"no task: {task}")
+        if not self._starting(task):
+            self._compiled[id(task)] = (task, running)  # the task stays alive, so its id stays its own
+        return running
+
+    def _starting(self, task: Maintaining) -> bool:
+        """Whether a task runs from nothing, inside `renew`."""
+        return not isinstance(task, Regroup) and any(name in self._renewing for name in task.relations)
+
+    # --- renewal ---
+
+    def renew(self, relations: Sequence[str]) -> None:
+        """Set relations aside and start them from their explicit facts."""
+        for name, ledger in self._ledgers.items():
+            if name not in relations and ledger.touched:
+                ledgers.hide_lost(ledger.stored.address)
+        for name in relations:
+            stored, ledger = self.relations[name], self.ledger(name)
+            explicit = np.flatnonzero(ledger.marks & np.uint16(Mark.EXPLICIT))
+            cells = stored.cells[explicit]
+            aside = Aside(stored, ledger)
+            self._aside.setdefault(name, aside)
+            del self._ledgers[name]
+            columns = [np.ascontiguousarray(cells[:, i]) for i in range(stored.arity)]
+            if len(cells):
+                stored.insert(columns, len(cells))
+            self._renewing[name] = len(cells)
+
+    def _rank(self, name: str, before: int) -> None:
+        """Give ranks to the rows of a fixpoint: by rounds."""
+        ledger = self.ledger(name)
+        ledger.keep_numbers()
+        renewal.set_ranks(ledger.stored.address, before, ledger.stored.round_ends)
+
+    def renewed(self, relations: Sequence[str]) -> None:
+        """Mark what is lost and gained against what was set aside."""
+        for name in relations:
+            stored, aside = self.relations[name], self._aside[name]
+            ledger = self.ledger(name)
+            ledger.need_map()
+            del self._renewing[name]
+            check_rows(
+                int(
+                    renewal.compare(
+                        stored.address,
+                        int(aside.record[local.ROWS]),
+                        int(aside.record[local.COUNT]),
+                        int(aside.ledger.record[at.MARKS]),
+                    )
+                ),
+                name,
+            )
+            stored.absorb()
+        for name, ledger in self._ledgers.items():
+            if name not in relations and ledger.touched and not ledgers.show_lost(ledger.stored.address):
+                raise MemoryError
+
+    def _compact(self, name: str) -> None:
+        """Write a relation's rows anew, without those that are linked nowhere."""
+        stored, ledger = self.relations[name], self._ledgers[name]
+        alive = np.flatnonzero(ledger.held())
+        marks, numbers = ledger.marks[alive], ledger.numbers[alive].copy()
+        had_numbers = bool(ledger.record[at.NUMBERS])
+        if ledger.record[at.TRACES]:
+            return
+        cells = stored.cells[alive]
+        aside = Aside(stored, ledger)
+        columns = [np.ascontiguousarray(cells[:, i]) for i in range(stored.arity)]
+        stored.insert(columns, len(cells))
+        aside.discard()
+        ledger = self._ledgers[name] = Ledger(stored)
+        renewal.copy_marks(stored.address, np.ascontiguousarray(marks.astype(np.int64)))
+        if had_numbers:
+            ledger.keep_numbers()
+            ledger.numbers[:] = numbers
+
+    # --- looking ---
+
+    def changed(self, relation: str) -> tuple[int, int]:
+        """How many tuples are lost and gained so far."""
+        ledger = self._ledgers.get(relation)
+        return (0, 0) if ledger is None else ledger.changes()
+
+    def delta(self, relation: str) -> CellDelta:
+        """What this commit takes from a relation and adds to it."""
+        stored, ledger = self.relations[relation], self._ledgers.get(relation)
+        empty = np.empty(0, np.int64)
+        lost, gained = (empty, empty) if ledger is None else ledger.changed_rows()
+        cells = stored.cells
+        return CellDelta(stored.relation, cells[lost], cells[gained], self.to_table)
+
+    def standing(self, relation: str) -> dict[Row, Standing]:
+        """All stored tuples with what is known of them."""
+        stored, ledger = self.relations[relation], self.ledger(relation)
+        found: dict[Row, Standing] = {}
+        types = [column.type for column in stored.relation.columns]
+        for number, (marks, both) in enumerate(
+            zip(ledger.marks.tolist(), ledger.numbers.tolist(), strict=True)
+        ):
+            if not marks:
+                continue
+            cells = stored.cells[number].tolist()
+            row = tuple(self.codes.value(cell, type) for cell, type in zip(cells, types, strict=False))
+            trace = traces.read(ledger.address, number) if ledger.record[at.TRACES] else {}
+            found[row] = Standing(Mark(marks), both >> 32, both & 0xFFFFFFFF, trace)
+        return found
+
+    def remember(self, on: bool) -> None:
+        """The kernels only count instances."""
+
+    def close(self) -> None:
+        """Give the memory back."""
+        for ledger in self._ledgers.values():
+            ledger.free()
+        self._ledgers, self._compiled = {}, {}
+        for memo in self.workshop.memos.values():
+            memo.stored.free()
+        self.workshop.memos = {}
+        super().close()

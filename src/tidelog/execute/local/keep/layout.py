@@ -1,0 +1,136 @@
+"""How ledgers, cursors and compiled readings lie in memory, as in `local.layout`."""
+
+from __future__ import annotations
+
+# --- a ledger: what maintenance knows of a relation's rows ------------------------
+# Arrays have an element for each row; they grow together (see `ledger.make_room`).
+MARKS = 0  # address: 16 bits for each row, the marks of `plan.parts` and TOUCHED
+NUMBERS = 1  # address: (first << 32 | count) for each row; 0 while no numbers are kept
+TRACES = 2  # address: for each row the first node of its trace; 0 while none are kept
+OLD_MARKS = 3  # the same as they were at `begin`, for touched rows
+OLD_NUMBERS = 4
+OLD_TRACES = 5
+ROOM = 6  # rows that the arrays have room for
+TOUCHED_ROWS = 7  # a list: address, count, capacity
+QUEUE = 10  # a list: rows that are QUEUED
+NOW = 13  # a list: rows that are CURRENT
+MAP = 16  # tuple -> row: a table of 32-bit slots, 0: empty, else the row's number + 1
+MAP_MASK = 17
+MAP_USED = 18
+MAP_UPTO = 19  # rows that are in the map; 0: there is no map yet
+AT_BEGIN = 20  # rows when the commit began
+DEAD = 21  # rows that are stored but linked nowhere
+OWN = 22  # 1 while a task runs that derives into the relation
+TRACE_POOL = 24  # nodes of traces (see `traces`): address, nodes used, capacity, first free one
+TRACE_USED = 25
+TRACE_CAPACITY = 26
+TRACE_FREE = 27
+DRIVEN = 28  # scratch of `steps`: address, for each row the iteration in which it last drove
+PENDING = 29  # scratch of `steps`: address, for each row the change of its count in this iteration
+CANDIDATES = 30  # a list, of `steps`: rows to look at when the iteration ends
+LEDGER_WORDS = 40
+
+TOUCHED = 1 << 13
+LISTED = 1 << 14  # it is among the candidates of an iteration
+ALL_MARKS = TOUCHED - 1
+PART_BYTES = 1 << 13  # the table of a part: a byte for each combination of marks
+
+# --- a list of rows ------------------------------------------------------------
+LIST = 0
+LIST_COUNT = 1
+LIST_CAPACITY = 2
+
+# --- a compiled reading ----------------------------------------------------------
+F_HEAD = 0  # address of the head's relation
+F_STEP_COUNT = 1
+F_STEPS = 2  # where in the code the steps begin
+F_CONSTANT_COUNT = 3
+F_CONSTANTS = 4  # pairs (register, value)
+F_HEAD_REGISTERS = 5
+F_DRIVER = 6  # address of the driver's relation; 0: none
+F_DRIVER_PART = 7  # address of the driver's table
+F_NUMBER = 8  # the number of the reading in its task, for counting
+F_SIGN = 9  # what an instance adds to the head's count
+F_RUNS = 10  # the runs that have the rule (see `timing`)
+F_OWN = 11  # how many atoms of the body are over the task's own relations
+F_SLOT = 12  # which of them drives; -1: none
+F_WORDS = 13
+
+# --- a step ------------------------------------------------------------------------
+KIND = 0
+SOURCE = 1  # address of the relation
+INDEX = 2
+PART = 3  # address of the part's table
+KEYS = 4  # registers that make the key
+KEY_CELLS = 5
+LOADS = 6  # pairs (byte offset in the row, register)
+LOAD_COUNT = 7
+TESTS = 8  # pairs (byte offset in the row, register) that must be equal
+TEST_COUNT = 9
+CHECKS = 10  # comparisons of registers, as in `local.layout`
+CHECK_COUNT = 11
+BODY = 12  # 1: an atom of the body over one of the task's own relations
+SLOT = 13  # which of these atoms it is, counted in the order of the body
+FLIP = 14  # 1: stands for a negated atom, so a run has it where the tuple is missing
+STEP_WORDS = 15
+
+GIVEN, SCAN, PROBE, LOOKUP, ABSENT, CALL, UNIT = 0, 1, 2, 3, 4, 5, 6
+
+# --- a cursor ---------------------------------------------------------------------------
+C_LEVEL = 0  # the step to go on with; -1: at the end
+C_REGISTERS = 1  # addresses
+C_STACK = 2  # for each step: next match, matches left, distance
+C_ROWS = 3  # for each step: the number of the matched row
+C_SCRATCH = 4
+C_WIDE = 5  # the table of wide integers
+C_LIMIT = 6  # own tuples of the body must have a first below this
+C_FORM = 7  # the reading
+C_MODE = 8  # 0: tuples are read by parts; 1: by the runs that have them (see `timing`)
+C_POSSIBLE = 9  # address: for each level, the runs that can have the instance up to there
+C_WORDS = 12
+STACK_WORDS = 3
+
+NONE, FOUND, MISS = 0, 1, 2  # how a cursor answers
+
+# --- a running task -----------------------------------------------------------------------
+R_STAGE = 0
+R_RELATION = 1
+R_POSITION = 2
+R_FORM = 3
+R_OPEN = 4  # 1: a cursor is in the middle of a driver row
+R_CONSIDERED = 5
+R_BUDGET = 6
+R_ROUNDS = 7
+R_NEW = 8
+R_COUNTS = 9  # address: instances of each reading
+R_RANKS = 10
+R_CURSOR = 11
+R_GUARD_CURSOR = 12
+# Of `steps`:
+R_K = 13  # the iteration
+R_BUCKETS = 14  # for each iteration the first of its events: address, room
+R_BUCKET_ROOM = 15
+R_POOL = 16  # events: address, words used, words there is room for
+R_POOL_USED = 17
+R_POOL_ROOM = 18
+R_LAST = 19  # the last iteration that has events
+R_EVENT = 20
+R_FOUND = 21  # instances of a candidate in this iteration, and the next iteration that has one
+R_LATER = 22
+R_KEEP = 23  # 1: traces; 0: first iteration and count
+# Of `proof` (words of `steps` serve again):
+R_DEPTH = 13  # frames on the stack
+R_LIMIT = 14  # how deep a branch may be; -1: as deep as it goes
+R_FRAMES = 15  # address, frames there is room for, words of a frame
+R_FRAME_ROOM = 16
+R_FRAME_WORDS = 17
+R_PROOF = 18  # what a guard is doing
+R_ROW = 19  # the tuple that is being checked: the number of its relation, its row
+R_ROW_RELATION = 20
+R_ASKING = 21  # the address of the cursor that has missed a value
+R_LEFT = 22  # address of a list of pairs (relation number, row): tuples to be proved
+R_LEFT_AT = 24  # how far it is done
+R_WORDS = 40
+
+# How a task's kernel answers.
+DONE, MISSING, OVER_BUDGET, NO_MEMORY, TOO_MANY, MISSING_IN_GUARD, MISSING_IN_FRAME = 0, 1, 2, 3, 4, 5, 6

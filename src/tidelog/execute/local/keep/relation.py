@@ -1,0 +1,204 @@
+"""A relation with a ledger, as the keeper handles it: attaching, setting aside, comparing."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from tidelog.execute.local import layout as local
+from tidelog.execute.local import memory, rounds, tupleset
+from tidelog.execute.local.keep import layout as at
+from tidelog.execute.local.keep import ledger as ledgers
+from tidelog.execute.local.keep import renewal
+from tidelog.execute.local.memory import Cells, Words
+from tidelog.execute.local.relation import FIRST_SLOTS, StoredRelation
+from tidelog.plan.parts import Mark
+from tidelog.syntax.errors import UnsupportedError
+
+Rows = npt.NDArray[np.int64]
+ARRAYS = (at.MARKS, at.NUMBERS, at.TRACES, at.OLD_MARKS, at.OLD_NUMBERS, at.OLD_TRACES, at.MAP)
+BLOCKS = (*ARRAYS, at.TOUCHED_ROWS, at.QUEUE, at.NOW, at.TRACE_POOL, at.DRIVEN, at.PENDING, at.CANDIDATES)
+
+
+class Ledger:
+    """What maintenance knows of a relation's rows; see `ledger` for how it works."""
+
+    def __init__(self, stored: StoredRelation, explicit: int = 0, *, new: bool = False) -> None:
+        """The rows there are become held (or gained, if `new`); the first `explicit` are explicit."""
+        self.stored = stored
+        self.record: Words = np.zeros(at.LEDGER_WORDS, np.int64)
+        self.address = int(self.record.ctypes.data)
+        stored.record[local.LEDGER] = self.address
+        if not ledgers.make_room(stored.address, self.address):
+            raise MemoryError
+        (renewal.fill_new if new else renewal.fill_marks)(stored.address, explicit)
+
+    def free(self) -> None:
+        """Give the memory back."""
+        for block in BLOCKS:
+            memory.free(int(self.record[block]))
+        self.record[:] = 0
+        self.stored.record[local.LEDGER] = 0
+
+    @property
+    def touched(self) -> int:
+        """The number of rows that the commit has touched."""
+        return int(self.record[at.TOUCHED_ROWS + at.LIST_COUNT])
+
+    @property
+    def marks(self) -> npt.NDArray[np.uint16]:
+        """The marks of all rows."""
+        address, count = int(self.record[at.MARKS]), len(self.stored)
+        return memory.array_at(address, count, np.uint16) & np.uint16(at.ALL_MARKS)
+
+    def marks_of(self, rows: Rows) -> npt.NDArray[np.uint16]:
+        """The marks of some rows."""
+        marks = memory.array_at(int(self.record[at.MARKS]), len(self.stored), np.uint16)
+        return marks[rows] & np.uint16(at.ALL_MARKS)
+
+    @property
+    def numbers(self) -> Words:
+        """The numbers of all rows: first iteration and count."""
+        if not self.record[at.NUMBERS]:
+            return np.zeros(len(self.stored), np.int64)
+        return memory.array_at(int(self.record[at.NUMBERS]), len(self.stored), np.int64)
+
+    def keep_numbers(self) -> None:
+        """Have numbers for rows from now on."""
+        if not self.record[at.NUMBERS]:
+            size = 8 * max(1, int(self.record[at.ROOM]))
+            for field in (at.NUMBERS, at.OLD_NUMBERS):
+                self.record[field] = memory.zeroed(size)
+                if not self.record[field]:
+                    raise MemoryError
+
+    def keep_traces(self) -> None:
+        """Have traces for rows from now on."""
+        if not self.record[at.TRACES]:
+            size = 4 * max(1, int(self.record[at.ROOM]))
+            for field in (at.TRACES, at.OLD_TRACES):
+                self.record[field] = memory.zeroed(size)
+                if not self.record[field]:
+                    raise MemoryError
+
+    def keep_scratch(self) -> None:
+        """Have the arrays that a fixpoint in step works with."""
+        for field in (at.DRIVEN, at.PENDING):
+            if not self.record[field]:
+                self.record[field] = memory.zeroed(4 * max(1, int(self.record[at.ROOM])))
+                if not self.record[field]:
+                    raise MemoryError
+
+    def clear_scratch(self) -> None:
+        """Leave nothing in them, also after a fixpoint that was given up."""
+        ledgers.clear_scratch(self.address)
+
+    def need_map(self) -> None:
+        """Be able to find rows by their tuples."""
+        if not ledgers.extend_map(self.stored.address):
+            raise MemoryError
+
+    def changes(self) -> tuple[int, int]:
+        """How many rows are lost, and how many gained."""
+        if not self.touched:
+            return 0, 0
+        lost, gained = ledgers.count_changes(self.address)
+        return int(lost), int(gained)
+
+    def changed_rows(self) -> tuple[Rows, Rows]:
+        """The rows that are lost, and those that are gained."""
+        lost, gained = self.changes()
+        rows = np.empty(lost, np.int64), np.empty(gained, np.int64)
+        if lost or gained:
+            ledgers.list_changes(self.address, *rows)
+        return rows
+
+    def held(self) -> npt.NDArray[np.bool_]:
+        """For each row, whether it is in the answers before the commit."""
+        held: npt.NDArray[np.bool_] = (self.marks & np.uint16(Mark.HELD)) != 0
+        return held
+
+
+class Aside:
+    """The content of a relation that has been set aside, to be compared with and put back."""
+
+    FIELDS = (
+        local.ROWS, local.COUNT, local.CAPACITY, local.DELTA_LO, local.DELTA_HI, local.SLOTS,
+        local.MASK, local.LIMIT, local.BLOCK_BITS, local.LEDGER, local.USED,
+    )  # fmt: skip
+    INDEX_FIELDS = (
+        local.INDEX_SLOTS, local.INDEX_SIZE, local.KEYS, local.POOL, local.POOL_USED,
+        local.POOL_CAPACITY, local.UPTO, *range(local.FREE, local.INDEX_WORDS),
+    )  # fmt: skip
+
+    def __init__(self, stored: StoredRelation, ledger: Ledger) -> None:
+        """Set the content aside; the relation is then empty and has no ledger."""
+        self.stored, self.ledger = stored, ledger
+        record = stored.record
+        self.record = record.copy()
+        self.indexes = {key: index.record.copy() for key, index in stored.indexes.items()}
+        record[list(self.FIELDS)] = 0
+        record[local.BLOCK_BITS] = 6
+        record[local.SLOTS] = tupleset.first_table(FIRST_SLOTS, stored.words)
+        record[local.MASK] = FIRST_SLOTS - 1
+        record[local.LIMIT] = FIRST_SLOTS * tupleset.MAX_LOAD_TENTHS // 10
+        for index in stored.indexes.values():
+            index.record[list(self.INDEX_FIELDS)] = 0
+            slots = memory.zeroed(8 * int(index.record[local.SLOT_WORDS]) * FIRST_SLOTS)
+            index.record[local.INDEX_SLOTS] = slots
+            index.record[local.INDEX_SIZE] = FIRST_SLOTS
+
+    @property
+    def cells(self) -> Cells:
+        """The rows set aside."""
+        count, width = int(self.record[local.COUNT]), 2 * self.stored.words
+        return memory.cells_at(int(self.record[local.ROWS]), count * width).reshape(count, width)
+
+    def put_back(self, now: Ledger | None) -> None:
+        """The relation is what it was; `now` is the ledger of what replaced it."""
+        stored = self.stored
+        if now is not None:
+            now.free()
+        for field in (local.ROWS, local.SLOTS):
+            memory.free(int(stored.record[field]))
+        stored.drop_outputs()
+        for field in self.FIELDS:
+            stored.record[field] = self.record[field]
+        for key, index in stored.indexes.items():
+            index.free()
+            old = self.indexes.get(key)
+            for field in self.INDEX_FIELDS:
+                index.record[field] = 0 if old is None else old[field]
+            if old is None:  # made meanwhile: fill it for these rows
+                slots = memory.zeroed(8 * int(index.record[local.SLOT_WORDS]) * FIRST_SLOTS)
+                index.record[local.INDEX_SLOTS] = slots
+                index.record[local.INDEX_SIZE] = FIRST_SLOTS
+                fill_index(stored, index.address)
+
+    def discard(self) -> None:
+        """Give the memory back."""
+        for field in (local.ROWS, local.SLOTS):
+            memory.free(int(self.record[field]))
+        for index in self.indexes.values():
+            memory.free(int(index[local.INDEX_SLOTS]))
+            memory.free(int(index[local.POOL]))
+        for block in BLOCKS:
+            memory.free(int(self.ledger.record[block]))
+
+
+def fill_index(stored: StoredRelation, index: int) -> None:
+    """Fill an index that has just been made, leaving out rows that are linked nowhere."""
+    if not renewal.fill_index(stored.address, index):
+        raise MemoryError
+
+
+def check_rows(number: int, relation: str) -> int:
+    """A number of rows that a kernel gave; raises what its negative ones stand for."""
+    if number == ledgers.NO_NUMBERS:
+        raise UnsupportedError(
+            f"error[TL0605]: more than {rounds.MAX_ROWS:,} rows in {relation}: "
+            "the local engine can number no more"
+        )
+    if number < 0:
+        raise MemoryError(f"no memory for more rows of {relation}")
+    return number

@@ -1,0 +1,149 @@
+"""Rows that were derived by plain tasks: giving them marks and ranks, comparing them with the old ones."""
+
+# ruff: noqa: D103  (kernels: plain loops and branches)
+from __future__ import annotations
+
+from tidelog.execute.local.index import extend_index
+from tidelog.execute.local.keep.layout import ALL_MARKS, MARKS, NUMBERS, OLD_MARKS, TOUCHED, TOUCHED_ROWS
+from tidelog.execute.local.keep.ledger import (
+    ADDED,
+    DELETED,
+    EXPLICIT,
+    HELD,
+    NO_ROOM,
+    append_row,
+    find_row,
+    marks_of,
+    push,
+    set_marks,
+    touch,
+)
+from tidelog.execute.local.keep.links import join_index
+from tidelog.execute.local.layout import COUNT, LEDGER, ROWS, SLOT_WORDS, UPTO, WORDS
+from tidelog.execute.local.memory import (
+    Words,
+    kernel,
+    load16,
+    load64,
+    reallocate,
+    release,
+    set_word,
+    store16,
+    store64,
+    word,
+)
+
+
+@kernel
+def fill_marks(relation: int, explicit: int) -> None:
+    """All rows are held, the first of them also explicit."""
+    marks = load64(word(relation, LEDGER) + 8 * MARKS)
+    for row in range(word(relation, COUNT)):
+        store16(marks + 2 * row, HELD | EXPLICIT if row < explicit else HELD)
+
+
+@kernel
+def fill_new(relation: int, explicit: int) -> None:
+    """All rows are gained, the first of them also explicit."""
+    marks = load64(word(relation, LEDGER) + 8 * MARKS)
+    for row in range(word(relation, COUNT)):
+        store16(marks + 2 * row, ADDED | EXPLICIT if row < explicit else ADDED)
+
+
+@kernel
+def copy_marks(relation: int, marks: Words) -> None:
+    """Give rows their marks."""
+    target = load64(word(relation, LEDGER) + 8 * MARKS)
+    for row in range(len(marks)):
+        store16(target + 2 * row, marks[row])
+
+
+@kernel
+def fill_index(relation: int, index: int) -> bool:
+    """Fill an empty index with the rows that have marks. False: no memory."""
+    ledger = word(relation, LEDGER)
+    count = word(relation, COUNT)
+    dead = 0
+    if ledger:
+        for row in range(count):
+            if load16(word(ledger, MARKS) + 2 * row) & ALL_MARKS == 0:
+                dead += 1
+    if dead == 0:
+        return extend_index(index, count)
+    key = reallocate(0, 8 * word(index, SLOT_WORDS))
+    row_bytes = 8 * word(relation, WORDS)
+    for number in range(count):
+        if load16(word(ledger, MARKS) + 2 * number) & ALL_MARKS and not join_index(
+            index, word(relation, ROWS) + row_bytes * number, number, key
+        ):
+            release(key)
+            return False
+    release(key)
+    set_word(index, UPTO, count)
+    return True
+
+
+@kernel
+def set_ranks(relation: int, before: int, ends: Words) -> None:
+    """Rank 1 for the rows there were before a fixpoint, r + 1 for those of its round r."""
+    numbers = load64(word(relation, LEDGER) + 8 * NUMBERS)
+    for row in range(before):
+        store64(numbers + 8 * row, 1 << 32)
+    low = before
+    for r in range(len(ends)):
+        for row in range(low, ends[r]):
+            store64(numbers + 8 * row, (r + 2) << 32)
+        low = max(low, ends[r])
+
+
+@kernel
+def compare(relation: int, rows: int, count: int, old_marks: int) -> int:
+    """Mark a renewed relation's rows against the `count` old ones at an address.
+
+    Rows that hold and were held before are no longer gained; held ones that are missing are lost.
+    The number of lost ones, or a negative number without memory.
+    """
+    ledger = word(relation, LEDGER)
+    words = word(relation, WORDS)
+    derived = word(relation, COUNT)
+    lost = 0
+    for old in range(count):
+        if not load16(old_marks + 2 * old) & HELD:
+            continue
+        row = find_row(relation, rows + 8 * words * old)
+        if row >= 0 and marks_of(ledger, row) & ADDED:
+            marks = load16(word(ledger, MARKS) + 2 * row)
+            store16(word(ledger, MARKS) + 2 * row, (marks & ~ADDED) | HELD)
+            continue
+        if row < 0:
+            row = append_row(relation, rows + 8 * words * old)
+            if row < 0:
+                return row
+        set_marks(ledger, row, HELD | DELETED)
+        lost += 1
+    for row in range(derived):
+        if marks_of(ledger, row) & ADDED and not remember_new(ledger, row):
+            return NO_ROOM
+    return lost
+
+
+@kernel
+def remember_new(ledger: int, row: int) -> bool:
+    marks = load16(word(ledger, MARKS) + 2 * row)
+    if marks & TOUCHED:
+        return True
+    store16(word(ledger, OLD_MARKS) + 2 * row, 0)
+    store16(word(ledger, MARKS) + 2 * row, marks | TOUCHED)
+    return push(ledger, TOUCHED_ROWS, row)
+
+
+@kernel
+def touch_all(relation: int, marks: int) -> bool:
+    """Give every row these marks, as a commit that begins with an empty relation does. False: no memory."""
+    ledger = word(relation, LEDGER)
+    for row in range(word(relation, COUNT)):
+        store16(word(ledger, MARKS) + 2 * row, 0)
+        if not touch(ledger, row):
+            return False
+        set_marks(ledger, row, marks)
+    return True

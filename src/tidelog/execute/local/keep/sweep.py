@@ -1,0 +1,416 @@
+"""Sweeps, one-step rederivation and tallies: loops over cursors that mark or count heads.
+
+Every loop can be left and entered again: where it is stands in the run's record, so that Python
+can compute the value of an expression in between (MISSING), or give up (OVER_BUDGET).
+
+A task's readings lie in groups: the seeds; then the forms that CURRENT tuples drive; then those
+of a guard. `groups` has, for each group, the places of its readings in the code, one row of
+the array for each reading: (place, number of the relation that drives it or -1).
+"""
+
+# ruff: noqa: D103  (kernels: plain loops and branches)
+from __future__ import annotations
+
+from tidelog.execute.local.keep.cursor import advance, first_of, highest_first, make_head, start
+from tidelog.execute.local.keep.layout import (
+    C_FORM,
+    C_LIMIT,
+    DONE,
+    F_DRIVER,
+    F_DRIVER_PART,
+    F_HEAD,
+    F_NUMBER,
+    F_SIGN,
+    FOUND,
+    LIST_COUNT,
+    MISS,
+    MISSING,
+    MISSING_IN_GUARD,
+    NO_MEMORY,
+    NONE,
+    NOW,
+    NUMBERS,
+    OVER_BUDGET,
+    QUEUE,
+    R_BUDGET,
+    R_CONSIDERED,
+    R_COUNTS,
+    R_CURSOR,
+    R_FORM,
+    R_GUARD_CURSOR,
+    R_NEW,
+    R_OPEN,
+    R_POSITION,
+    R_RANKS,
+    R_RELATION,
+    R_ROUNDS,
+    R_STAGE,
+    TOO_MANY,
+    TOUCHED_ROWS,
+)
+from tidelog.execute.local.keep.ledger import (
+    ADDED,
+    DELETED,
+    EXPLICIT,
+    HELD,
+    NO_NUMBERS,
+    append_row,
+    find_row,
+    is_in,
+    marks_of,
+    push,
+    set_marks,
+    touch,
+)
+from tidelog.execute.local.layout import LEDGER
+from tidelog.execute.local.memory import Words, kernel, load64, set_word, store64, word
+from tidelog.execute.local.rounds import extend_indexes
+from tidelog.plan.parts import Mark
+
+QUEUED, CURRENT = int(Mark.QUEUED), int(Mark.CURRENT)
+WAITING = QUEUED | CURRENT
+LOW = (1 << 32) - 1
+
+# Stages of a sweep.
+STARTING, SEEDING, GUARDING, SPREADING = 0, 1, 2, 3
+
+
+@kernel
+def failure(number: int) -> int:
+    """How a task ends when a row could not be appended."""
+    return TOO_MANY if number == NO_NUMBERS else NO_MEMORY
+
+
+@kernel
+def count_instance(code: int, cursor: int, run: int) -> bool:
+    """Count the current instance. False: the budget is spent."""
+    counts = word(run, R_COUNTS)
+    number = word(code, word(cursor, C_FORM) + F_NUMBER)
+    set_word(counts, number, word(counts, number) + 1)
+    considered = word(run, R_CONSIDERED) + 1
+    set_word(run, R_CONSIDERED, considered)
+    return considered <= word(run, R_BUDGET)
+
+
+@kernel
+def set_first(ledger: int, row: int, first: int) -> None:
+    numbers = word(ledger, NUMBERS) + 8 * row
+    store64(numbers, (first << 32) | (load64(numbers) & LOW))
+
+
+@kernel
+def enqueue(ledger: int, row: int, marks: int, rank: int) -> bool:
+    """Mark a row QUEUED, with a rank if it is not 0. False: no memory."""
+    if not touch(ledger, row):
+        return False
+    set_marks(ledger, row, marks | QUEUED)
+    if rank:
+        set_first(ledger, row, rank)
+    return push(ledger, QUEUE, row)
+
+
+@kernel
+def reach(code: int, cursor: int, run: int, part: int) -> int:
+    """Queue the head of the current instance if it is in a part and not waiting; DONE or a failure."""
+    relation = word(code, word(cursor, C_FORM) + F_HEAD)
+    ledger = word(relation, LEDGER)
+    head = make_head(code, cursor)
+    row = find_row(relation, head)
+    marks = 0
+    if row >= 0:
+        marks = marks_of(ledger, row)
+    if marks & WAITING or not is_in(part, marks):
+        return DONE
+    if row < 0:
+        row = append_row(relation, head)
+        if row < 0:
+            return failure(row)
+        set_word(run, R_NEW, word(run, R_NEW) + 1)
+    rank = highest_first(code, cursor) + 1 if word(run, R_RANKS) else 0
+    return DONE if enqueue(ledger, row, marks, rank) else NO_MEMORY
+
+
+@kernel
+def tally(code: int, cursor: int) -> int:
+    """Add the reading's sign to the count of the current instance's head; DONE or a failure."""
+    form = word(cursor, C_FORM)
+    relation = word(code, form + F_HEAD)
+    ledger = word(relation, LEDGER)
+    head = make_head(code, cursor)
+    row = find_row(relation, head)
+    if row < 0:
+        row = append_row(relation, head)
+        if row < 0:
+            return failure(row)
+    elif not touch(ledger, row):
+        return NO_MEMORY
+    numbers = word(ledger, NUMBERS) + 8 * row
+    store64(numbers, load64(numbers) + word(code, form + F_SIGN))
+    return DONE
+
+
+@kernel
+def drain(code: int, cursor: int, run: int, part: int) -> int:
+    """Go through the instances that are left: reach their heads, or tally them where `part` is 0."""
+    while True:
+        state = advance(code, cursor)
+        if state == NONE:
+            return DONE
+        if state == MISS:
+            return MISSING
+        if not count_instance(code, cursor, run):
+            return OVER_BUDGET
+        result = tally(code, cursor) if part == 0 else reach(code, cursor, run, part)
+        if result != DONE:
+            return result
+
+
+@kernel
+def run_changes(code: int, forms: Words, run: int, part: int) -> int:
+    """Run readings once: driven ones by every touched tuple of their driver's part."""
+    cursor = word(run, R_CURSOR)
+    while word(run, R_FORM) < len(forms):
+        form = forms[word(run, R_FORM)]
+        driver = word(code, form + F_DRIVER)
+        count = 1
+        if driver:
+            count = load64(word(driver, LEDGER) + 8 * (TOUCHED_ROWS + LIST_COUNT))
+        while word(run, R_POSITION) < count:
+            if not word(run, R_OPEN):
+                row = 0
+                if driver:
+                    row = word(load64(word(driver, LEDGER) + 8 * TOUCHED_ROWS), word(run, R_POSITION))
+                    if not is_in(word(code, form + F_DRIVER_PART), marks_of(word(driver, LEDGER), row)):
+                        set_word(run, R_POSITION, word(run, R_POSITION) + 1)
+                        continue
+                start(code, form, cursor, row)
+                set_word(run, R_OPEN, 1)
+            state = drain(code, cursor, run, part)
+            if state != DONE:
+                return state
+            set_word(run, R_OPEN, 0)
+            set_word(run, R_POSITION, word(run, R_POSITION) + 1)
+        set_word(run, R_POSITION, 0)
+        set_word(run, R_FORM, word(run, R_FORM) + 1)
+    set_word(run, R_FORM, 0)
+    return DONE
+
+
+@kernel
+def queue_start(relations: Words, part: int, ranks: int) -> bool:
+    """Queue the touched tuples of a part. False: no memory."""
+    for relation in relations:
+        ledger = word(relation, LEDGER)
+        rows = word(ledger, TOUCHED_ROWS)
+        for i in range(word(ledger, TOUCHED_ROWS + LIST_COUNT)):
+            row = word(rows, i)
+            marks = marks_of(ledger, row)
+            if is_in(part, marks) and not marks & WAITING and not enqueue(ledger, row, marks, ranks):
+                return False
+    return True
+
+
+@kernel
+def supported(code: int, forms: Words, owners: Words, number: int, run: int, row: int, ledger: int) -> int:
+    """Whether an instance derives a row from lower ranks: FOUND, NONE, or MISS (to be called again)."""
+    cursor = word(run, R_GUARD_CURSOR)
+    set_word(cursor, C_LIMIT, first_of(ledger, row))
+    while word(run, R_FORM) < len(forms):
+        if owners[word(run, R_FORM)] == number:
+            if not word(run, R_OPEN):
+                start(code, forms[word(run, R_FORM)], cursor, row)
+                set_word(run, R_OPEN, 1)
+            state = advance(code, cursor)
+            if state == MISS:
+                return MISS
+            set_word(run, R_OPEN, 0)
+            if state == FOUND:
+                count_instance(code, cursor, run)
+                set_word(run, R_FORM, 0)
+                return FOUND
+        set_word(run, R_FORM, word(run, R_FORM) + 1)
+    set_word(run, R_FORM, 0)
+    return NONE
+
+
+@kernel
+def begin_round(relations: Words, code: int, forms: Words, owners: Words, guarded: bool, run: int) -> int:
+    """Step 3 of a sweep: QUEUED tuples become CURRENT, unless the guard keeps them."""
+    while word(run, R_RELATION) < len(relations):
+        number = word(run, R_RELATION)
+        ledger = word(relations[number], LEDGER)
+        rows = word(ledger, QUEUE)
+        while word(run, R_POSITION) < word(ledger, QUEUE + LIST_COUNT):
+            row = word(rows, word(run, R_POSITION))
+            marks = marks_of(ledger, row) & ~QUEUED
+            keep = False
+            if guarded:
+                keep = marks & EXPLICIT != 0
+                if not keep:
+                    state = supported(code, forms, owners, number, run, row, ledger)
+                    if state == MISS:
+                        return MISSING_IN_GUARD
+                    keep = state == FOUND
+            if keep:
+                set_marks(ledger, row, marks)
+            else:
+                set_marks(ledger, row, marks | CURRENT)
+                if not push(ledger, NOW, row):
+                    return NO_MEMORY
+            set_word(run, R_POSITION, word(run, R_POSITION) + 1)
+        set_word(ledger, QUEUE + LIST_COUNT, 0)
+        set_word(run, R_POSITION, 0)
+        set_word(run, R_RELATION, number + 1)
+    set_word(run, R_RELATION, 0)
+    return DONE
+
+
+@kernel
+def spread(relations: Words, code: int, forms: Words, owners: Words, run: int, part: int) -> int:
+    """Step 4: reach the heads of the instances that CURRENT tuples drive."""
+    cursor = word(run, R_CURSOR)
+    while word(run, R_RELATION) < len(relations):
+        number = word(run, R_RELATION)
+        ledger = word(relations[number], LEDGER)
+        while word(run, R_POSITION) < word(ledger, NOW + LIST_COUNT):
+            while word(run, R_FORM) < len(forms):
+                if owners[word(run, R_FORM)] == number:
+                    if not word(run, R_OPEN):
+                        row = word(word(ledger, NOW), word(run, R_POSITION))
+                        start(code, forms[word(run, R_FORM)], cursor, row)
+                        set_word(run, R_OPEN, 1)
+                    state = drain(code, cursor, run, part)
+                    if state != DONE:
+                        return state
+                    set_word(run, R_OPEN, 0)
+                set_word(run, R_FORM, word(run, R_FORM) + 1)
+            set_word(run, R_FORM, 0)
+            set_word(run, R_POSITION, word(run, R_POSITION) + 1)
+        set_word(run, R_POSITION, 0)
+        set_word(run, R_RELATION, number + 1)
+    set_word(run, R_RELATION, 0)
+    return DONE
+
+
+@kernel
+def settle(relations: Words, gain: int) -> int:
+    """Step 5: CURRENT tuples have had their consequences drawn; how many there were, -1 without memory."""
+    settled = 0
+    for relation in relations:
+        ledger = word(relation, LEDGER)
+        rows = word(ledger, NOW)
+        count = word(ledger, NOW + LIST_COUNT)
+        for i in range(count):
+            row = word(rows, i)
+            set_marks(ledger, row, (marks_of(ledger, row) & ~CURRENT) | gain)
+        set_word(ledger, NOW + LIST_COUNT, 0)
+        settled += count
+        if not extend_indexes(relation):
+            return -1
+    return settled
+
+
+@kernel
+def sweep(
+    relations: Words,
+    code: int,
+    seeds: Words,
+    forms: Words,
+    owners: Words,
+    guards: Words,
+    guard_owners: Words,
+    guarded: bool,
+    start_part: int,
+    reach_part: int,
+    gain: int,
+    run: int,
+) -> int:
+    """A whole sweep (`plan.maintenance.Sweep`), or what is left of it."""
+    if word(run, R_STAGE) == STARTING:
+        if not queue_start(relations, start_part, word(run, R_RANKS)):
+            return NO_MEMORY
+        set_word(run, R_STAGE, SEEDING)
+    if word(run, R_STAGE) == SEEDING:
+        state = run_changes(code, seeds, run, reach_part)
+        if state != DONE:
+            return state
+        for relation in relations:
+            if not extend_indexes(relation):
+                return NO_MEMORY
+        set_word(run, R_STAGE, GUARDING)
+    while True:
+        if word(run, R_STAGE) == GUARDING:
+            state = begin_round(relations, code, guards, guard_owners, guarded, run)
+            if state != DONE:
+                return state
+            set_word(run, R_STAGE, SPREADING)
+        state = spread(relations, code, forms, owners, run, reach_part)
+        if state != DONE:
+            return state
+        settled = settle(relations, gain)
+        if settled < 0:
+            return NO_MEMORY
+        if settled == 0:
+            return DONE
+        set_word(run, R_ROUNDS, word(run, R_ROUNDS) + 1)
+        set_word(run, R_STAGE, GUARDING)
+
+
+@kernel
+def redeem(
+    relations: Words, code: int, forms: Words, owners: Words, candidates: int, known: int, run: int
+) -> int:
+    """A whole one-step rederivation (`plan.maintenance.Redeem`), or what is left of it."""
+    cursor = word(run, R_CURSOR)
+    while word(run, R_RELATION) < len(relations):
+        number = word(run, R_RELATION)
+        ledger = word(relations[number], LEDGER)
+        while word(run, R_POSITION) < word(ledger, TOUCHED_ROWS + LIST_COUNT):
+            row = word(word(ledger, TOUCHED_ROWS), word(run, R_POSITION))
+            marks = marks_of(ledger, row)
+            rank = -1
+            if is_in(candidates, marks) and not marks & WAITING:
+                if is_in(known, marks):
+                    rank = 0
+                while rank < 0 and word(run, R_FORM) < len(forms):
+                    if owners[word(run, R_FORM)] == number:
+                        if not word(run, R_OPEN):
+                            start(code, forms[word(run, R_FORM)], cursor, row)
+                            set_word(run, R_OPEN, 1)
+                        state = advance(code, cursor)
+                        if state == MISS:
+                            return MISSING
+                        set_word(run, R_OPEN, 0)
+                        if state == FOUND:
+                            if not count_instance(code, cursor, run):
+                                return OVER_BUDGET
+                            rank = highest_first(code, cursor)
+                    set_word(run, R_FORM, word(run, R_FORM) + 1)
+                set_word(run, R_FORM, 0)
+            if rank >= 0 and not enqueue(ledger, row, marks, rank + 1 if word(run, R_RANKS) else 0):
+                return NO_MEMORY
+            set_word(run, R_POSITION, word(run, R_POSITION) + 1)
+        set_word(run, R_POSITION, 0)
+        set_word(run, R_RELATION, number + 1)
+    set_word(run, R_RELATION, 0)
+    return DONE
+
+
+@kernel
+def mark_by_count(relations: Words) -> bool:
+    """A touched tuple holds if it is explicit or has a count. False: no memory."""
+    for relation in relations:
+        ledger = word(relation, LEDGER)
+        rows = word(ledger, TOUCHED_ROWS)
+        for i in range(word(ledger, TOUCHED_ROWS + LIST_COUNT)):
+            row = word(rows, i)
+            marks = marks_of(ledger, row) & ~(DELETED | ADDED)
+            holds = marks & EXPLICIT or load64(word(ledger, NUMBERS) + 8 * row) & LOW
+            if marks & HELD:
+                marks |= 0 if holds else DELETED
+            else:
+                marks |= ADDED if holds else 0
+            set_marks(ledger, row, marks)
+        if not extend_indexes(relation):
+            return False
+    return True

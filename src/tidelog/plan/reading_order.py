@@ -1,0 +1,116 @@
+"""The order in which a reading's literals are evaluated.
+
+The driver comes first. Then, as in `order`, each literal that is not an atom comes as soon as its
+variables are bound, unless it can fail: such a literal waits until no atom can be joined
+without it. Atoms are taken greedily, the one with the fewest expected matches next; where
+there is no driver, every atom is tried as the first.
+
+A computed variable may also be bound by an atom before; then the computed value is compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tidelog.plan.executor import Version
+from tidelog.plan.maintenance import Reading
+from tidelog.plan.order import Statistics
+from tidelog.plan.terms import atom_vars, definitions, expr_vars, needs
+from tidelog.program.functions import can_fail
+from tidelog.program.model import Bind, Const, Filter, Literal, Negative, Positive, Var
+from tidelog.syntax.errors import InternalError
+
+
+def order_reading(reading: Reading, sizes: Statistics) -> tuple[int, ...]:
+    """The body literals of a reading in the order of evaluation, as positions."""
+    body = reading.rule.body
+    if reading.driver is not None:
+        return _greedy(body, reading.driver, sizes)[1]
+    starts = [i for i, literal in enumerate(body) if isinstance(literal, Positive)]
+    return min((_greedy(body, start, sizes) for start in starts or [None]), key=lambda found: found[0])[1]
+
+
+def _greedy(body: Sequence[Literal], start: int | None, sizes: Statistics) -> tuple[float, tuple[int, ...]]:
+    """The expected number of tuples along the way, and the order, from a first literal on."""
+    bound: set[str] = set()
+    waiting = list(range(len(body)))
+    order: list[int] = []
+    rows, cost = 1.0, 0.0
+
+    def take(position: int) -> None:
+        waiting.remove(position)
+        order.append(position)
+        literal = body[position]
+        if isinstance(literal, Positive):
+            bound.update(atom_vars(literal.atom))
+        elif isinstance(literal, Bind):
+            bound.add(literal.var.name)
+        else:
+            bound.update(var.name for var, expr in definitions(literal) if set(expr_vars(expr)) <= bound)
+
+    def ready(position: int) -> bool:
+        """Whether a literal that is not an atom has what it needs."""
+        literal = body[position]
+        if isinstance(literal, Bind):
+            return set(expr_vars(literal.expr)) <= bound
+        if needs(literal) <= bound:
+            return True
+        return any(set(expr_vars(expr)) <= bound for _, expr in definitions(literal))
+
+    if start is not None:
+        if order_matches := sizes.size(_relation(body[start]), Version.ALL):
+            rows = float(order_matches)
+        take(start)
+    while waiting:
+        others = [i for i in waiting if not isinstance(body[i], Positive) and ready(i)]
+        safe = [i for i in others if not _can_fail(body[i])]
+        if safe:
+            take(safe[0])
+            continue
+        expected = {i: _matches(body[i], bound, sizes) for i in waiting if isinstance(body[i], Positive)}
+        linked = [i for i in expected if _bound_columns(body[i], bound)]
+        if linked or (expected and not others):
+            position = min(linked or expected, key=lambda i: (expected[i], i))
+            rows *= expected[position]
+            cost += rows
+            take(position)
+        elif others:
+            take(others[0])
+        else:  # the checker lets no unsafe rule pass
+            raise InternalError("no order for a rule's body")
+    return cost, tuple(order)
+
+
+def _bound_columns(literal: Literal, bound: set[str]) -> tuple[int, ...]:
+    assert isinstance(literal, Positive)
+    return tuple(
+        i
+        for i, term in enumerate(literal.atom.terms)
+        if isinstance(term, Const) or (isinstance(term, Var) and term.name in bound)
+    )
+
+
+def _matches(literal: Literal, bound: set[str], sizes: Statistics) -> float:
+    """How many tuples of an atom are expected for one binding of `bound`."""
+    assert isinstance(literal, Positive)
+    columns = _bound_columns(literal, bound)
+    if len(columns) == len(literal.atom.terms):
+        return 0.5
+    if not columns:
+        return float(sizes.size(literal.atom.relation, Version.ALL))
+    return sizes.fanout(literal.atom.relation, columns)
+
+
+def _relation(literal: Literal) -> str:
+    assert isinstance(literal, Positive | Negative)
+    return literal.atom.relation
+
+
+def _can_fail(literal: Literal) -> bool:
+    match literal:
+        case Filter(condition):
+            return can_fail(condition)
+        case Bind(_, expr):
+            return can_fail(expr)
+        case _:
+            return False
