@@ -86,6 +86,28 @@ def test_additions_consider_new_instances_only() -> None:
     assert {row: rank for row, rank in live.ranks("B").items() if row != (30,)} == ranks
 
 
+def test_ranks_of_two_strata_are_not_compared() -> None:
+    """q(5) ranks low in its own stratum, and p(5), which it stands on, ranks high in another.
+
+    Once they are in one stratum, q(5) must not hold p(5) up.
+    """
+    text = """
+    .decl e(x: number, y: number)
+    .decl p(x: number)
+    .decl q(x: number)
+    .output q
+    p(y) :- p(x), e(x, y).
+    q(x) :- p(x), e(_, x).
+    q(y) :- q(x), q(y), e(y, x).
+    p(x) :- q(x).
+    """
+    back = "p(x) :- q(x)."
+    live = Live(text, "ranked", {"e": [(i, i + 1) for i in range(9)], "p": [(0,)]}, without=[back])
+    assert live.ranks("q")[5,] < live.ranks("p")[5,]
+    assert live.commit(add=[back]) == {}
+    assert live.commit(delete={"e": [(4, 5)]})["p"] == ({(5,), (6,), (7,), (8,), (9,)}, set())
+
+
 def test_each_rank_stands_on_its_own() -> None:
     """(*) of `ranked.py`: what has rank r or lower follows from what has rank r or lower."""
     draw = random.Random(7)
