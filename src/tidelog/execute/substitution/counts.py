@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from tidelog.execute.substitution.work import Work, restored
+from tidelog.execute.substitution.work import EVERYTHING, Work, restored
 from tidelog.plan.maintenance import Tally
 from tidelog.plan.parts import AFTER, Mark
-from tidelog.plan.parts import Part as _Part
 from tidelog.syntax.errors import InternalError
-
-EVERYTHING = ~_Part(0)
 
 
 def tally(task: Tally, work: Work) -> None:

@@ -31,7 +31,7 @@ from dataclasses import dataclass, replace
 
 from tidelog.execute.substitution.infer import Accept, Instance, Read, matching
 from tidelog.execute.substitution.relation import Entry
-from tidelog.execute.substitution.work import Drivers, Work, by_marks, by_relation, restored
+from tidelog.execute.substitution.work import EVERYTHING, HEAD, Drivers, Work, by_marks, by_relation, restored
 from tidelog.plan.maintenance import Reading, Steps
 from tidelog.plan.parts import AFTER, BEFORE, Mark, Part
 from tidelog.plan.readings import backward, driven, gained_readings, lost_readings, reads_own, whole
@@ -39,7 +39,6 @@ from tidelog.program.model import Atom, Negative, Positive, Rule
 from tidelog.syntax.errors import InternalError
 
 NEVER = sys.maxsize
-FACTS_CHANGED = ~Part(0)
 
 Key = tuple[object, ...]
 
@@ -142,7 +141,7 @@ class _Runs:
         self, reading: Reading, ok: Callable[[Entry], bool], drivers: Drivers | None, shift: int = 0
     ) -> Iterable[Derivation]:
         """The instances of a reading; own tuples must be `ok`. `shift`: 1 if the head is before the body."""
-        without = 0 if shift else reading.driver if reading.negated else None
+        without = HEAD if shift else reading.driver if reading.negated else None
         for instance in self.work.instances(reading, drivers, self._accept(ok)):
             rule = self.rules[instance.rule.id]
             own, matched = [], []
@@ -185,13 +184,8 @@ class _Runs:
 
     def _look_up_again(self, entry: Entry, iteration: int) -> None:
         """Put aside, for their iterations, the instances that derived a tuple after its first iteration."""
-        drivers = by_relation([entry])
         for reading in self.backward:
-
-            def ok(other: Entry) -> bool:
-                return self._in_old(other)
-
-            for derivation in self.derivations(reading, ok, drivers, shift=1):
+            for derivation in self.derivations(reading, self._in_old, by_relation([entry]), shift=1):
                 later = self.old_iteration(derivation)
                 if later > iteration:
                     self.again.setdefault(later, {})[derivation.key] = derivation
@@ -229,7 +223,7 @@ class _Runs:
 
     def _explicit_facts(self) -> None:
         """Explicit facts count as one instance in iteration 1."""
-        for entry in self.work.touched(self.task.relations, FACTS_CHANGED):
+        for entry in self.work.touched(self.task.relations, EVERYTHING):
             change = bool(entry.marks & Mark.ASSERTED) - bool(entry.marks & Mark.RETRACTED)
             if change:
                 self._count(entry, 1, change)

@@ -6,11 +6,9 @@ from collections.abc import Generator, Iterable, Set
 
 from tidelog.execute.substitution.infer import Instance, Read
 from tidelog.execute.substitution.relation import Entry
-from tidelog.execute.substitution.work import Work, by_marks, by_relation
+from tidelog.execute.substitution.work import HEAD, Work, by_marks, by_relation
 from tidelog.plan.maintenance import Proof, Reading, Redeem, Supported, Sweep
 from tidelog.plan.parts import QUEUED, WAITING, Mark
-
-HEAD = 0  # the position of the head in a backward reading
 
 
 def sweep(task: Sweep, work: Work) -> None:
@@ -105,7 +103,7 @@ def supported(entry: Entry, guard: Supported, own: Set[str], work: Work) -> bool
     if entry.marks & Mark.EXPLICIT:
         return True
     for reading in guard.forms:
-        for instance in work.instances(reading, {entry.relation.name: {entry: None}}, lower):
+        for instance in work.instances(reading, by_relation([entry]), lower):
             if proper(instance):
                 work.consider(instance, "backward", HEAD)
                 return True
@@ -139,11 +137,13 @@ class Checking:
             entry.touch().marks |= Mark.BLOCKED
             return
         entry.touch().marks |= Mark.CHECKED  # step 1
-        if entry.marks & (Mark.DELAYED | Mark.EXPLICIT) or self._follows_from_below(entry):
+        if entry.marks & (Mark.DELAYED | Mark.EXPLICIT) or self._work.one(
+            self._guard.base, entry, "backward"
+        ):
             self._saturate(entry)
             return
         for reading in self._guard.recursive:  # step 2
-            for instance in self._work.instances(reading, {entry.relation.name: {entry: None}}):
+            for instance in self._work.instances(reading, by_relation([entry])):
                 self._work.consider(instance, "backward", HEAD)
                 for premise in own_tuples(instance, self._own, HEAD):
                     yield premise
@@ -151,13 +151,6 @@ class Checking:
                         entry.marks |= Mark.BLOCKED
                     if entry.marks & Mark.PROVED:
                         return
-
-    def _follows_from_below(self, entry: Entry) -> bool:
-        for reading in self._guard.base:
-            for instance in self._work.instances(reading, {entry.relation.name: {entry: None}}):
-                self._work.consider(instance, "backward", HEAD)
-                return True
-        return False
 
     def _saturate(self, entry: Entry) -> None:
         """Prove a tuple, and all checked ones that follow from it and others that are proved."""

@@ -13,6 +13,9 @@ from tidelog.program.model import Positive, Value
 
 Drivers = Mapping[str, Bucket]
 
+EVERYTHING = ~Part(0)
+HEAD = 0  # the position of the head in a backward reading
+
 
 def by_marks(entry: Entry, read: Read) -> bool:
     """A tuple matches if it is in the part that the atom reads."""
@@ -116,10 +119,13 @@ class Work:
             instances.append(instance)
         return instances
 
-    def one(self, readings: Iterable[Reading], entry: Entry, accept: Accept = by_marks) -> Instance | None:
-        """An instance that derives an entry, considered; no others are looked for once there is one."""
+    def one(self, readings: Iterable[Reading], entry: Entry, detail: str = "") -> Instance | None:
+        """An instance that derives an entry, considered; no others are looked for once there is one.
+
+        The readings are backward.
+        """
         for reading in readings:
-            for instance in self.instances(reading, {entry.relation.name: {entry: None}}, accept):
-                self.consider(instance, "", 0)
+            for instance in self.instances(reading, by_relation([entry])):
+                self.consider(instance, detail, HEAD)
                 return instance
         return None
