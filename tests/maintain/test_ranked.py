@@ -69,6 +69,18 @@ def test_a_new_fact_holds_up_what_an_old_one_held() -> None:
     assert instances(live.phases("B")) == 3  # what is lost, what holds B(3) up, and what is new
 
 
+def test_what_a_new_fact_holds_up_is_reached_again_when_that_falls() -> None:
+    """4 loses 6 and is held up by the new edge from 5; but 5 falls a round later."""
+    edges: list[Row] = [(1, 2), (2, 5), (1, 3), (3, 6), (6, 4), (4, 7)]
+    live = Live(CHAIN, "ranked", {"T": edges, "B": [(1,)]})
+    changes = live.commit({"T": [(5, 4)]}, {"T": [(6, 4), (1, 2)]})
+    assert changes["B"] == ({(2,), (5,), (4,), (7,)}, set())
+    other = "B(z) :- B(w), T(w, z)."
+    live = Live(CHAIN + other, "ranked", {"T": [*edges, (5, 4)], "B": [(1,)]}, without=[other])
+    changes = live.commit({}, {"T": [(6, 4), (1, 2)]}, add=[other], remove=[STEP])
+    assert changes["B"] == ({(2,), (5,), (4,), (7,)}, set())
+
+
 def test_a_rule_that_replaces_its_equal_deletes_nothing() -> None:
     other = "B(z) :- B(w), T(w, z)."
     live = Live(CHAIN + other, "ranked", FACTS, without=[other])
