@@ -10,6 +10,7 @@ from benchmarks.live import Commit, commit_of, middle
 from benchmarks.tables import count, markdown, ratio, seconds
 
 THERE, BACK = "there", "back"
+LONGEST_WHY = 80
 AUTO_GOAL = 1.2
 SMALL_GOAL = ("galen", "10", 0.01)
 
@@ -185,7 +186,7 @@ def _auto(found: Sequence[Figures]) -> list[str]:
                         best or "",
                         seconds(auto.seconds(update, way)),
                         ratio(share),
-                        "; ".join(dict.fromkeys(c.why for c in auto.of(update, way))),
+                        auto.of(update, way)[-1].why[:LONGEST_WHY] if auto.of(update, way) else "",
                     )
                 )
     if rows:
