@@ -29,10 +29,10 @@ ALGORITHMS: dict[str, Callable[[], Algorithm]] = {
 }
 
 
-@pytest.fixture(params=["substitution"])
+@pytest.fixture(params=["substitution", "local"])
 def keeper(request: pytest.FixtureRequest) -> Iterator[Keeper]:
     """A new, empty keeper."""
-    opened = cast(Keeper, open_executor(request.param))
+    opened = cast(Keeper, open_executor(request.param, keep=True))
     yield opened
     opened.close()
 

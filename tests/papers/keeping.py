@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from tests import oracle
 from tests.papers.notation import ground, named, read, shape, shape_of, written
 from tidelog.maintain.protocol import Algorithm, StratumChange
+from tidelog.maintain.seminaive import Recompute
 from tidelog.plan.executor import Task as Materialising
 from tidelog.plan.executor import Watch, unwatched
 from tidelog.plan.maintenance import Keeper, Maintaining, PhaseReport, Redeem, Row, Standing, Steps, Sweep
@@ -187,10 +188,13 @@ def _relations(task: object) -> tuple[str, ...]:
 
 
 class Observed:
-    """A keeper that notes what every task did; everything else is the keeper's own."""
+    """A keeper that notes what every task did; everything else is the keeper's own.
 
-    def __init__(self, keeper: Keeper, program: Program, story: Story) -> None:
-        self._keeper, self._program, self._story = keeper, program, story
+    Without `look` the tuples are left out: in the middle of a renewal they are not to be read.
+    """
+
+    def __init__(self, keeper: Keeper, program: Program, story: Story, look: bool) -> None:
+        self._keeper, self._program, self._story, self._look = keeper, program, story, look
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._keeper, name)
@@ -199,7 +203,8 @@ class Observed:
         self, task: Maintaining | Materialising, watch: Watch = unwatched, budget: int | None = None
     ) -> PhaseReport:
         report = self._keeper.keep_going(task, watch, budget)
-        self._story.steps.append(Step(self._program, task, report, standing(self._keeper, self._program)))
+        known = standing(self._keeper, self._program) if self._look else {}
+        self._story.steps.append(Step(self._program, task, report, known))
         return report
 
 
@@ -228,7 +233,7 @@ class Kept:
         self.begin(plus=facts)
         for stratum in self.strata:
             self.keeper.renew(stratum.relations)
-            algorithm.start(stratum, self._observed(story), unwatched)
+            algorithm.start(stratum, self._observed(story, look=False), unwatched)
             self.keeper.renewed(stratum.relations)
         return self._end(story)
 
@@ -237,7 +242,8 @@ class Kept:
         story = Story(self.program)
         self.begin(minus, plus)
         for stratum in self.strata:
-            algorithm.update(StratumChange(stratum), self._observed(story), unwatched, None)
+            keeper = self._observed(story, look=not isinstance(algorithm, Recompute))
+            algorithm.update(StratumChange(stratum), keeper, unwatched, None)
         return self._end(story)
 
     def begin(self, minus: str = "", plus: str = "") -> None:
@@ -265,8 +271,8 @@ class Kept:
         """What the keeper knows of every stored tuple."""
         return standing(self.keeper, self.program)
 
-    def _observed(self, story: Story) -> Keeper:
-        return Observed(self.keeper, self.program, story)  # type: ignore[return-value]
+    def _observed(self, story: Story, look: bool) -> Keeper:
+        return Observed(self.keeper, self.program, story, look)  # type: ignore[return-value]
 
     def _end(self, story: Story) -> Story:
         for name in self.program.relations:
