@@ -1,1 +1,1 @@
-"""The command line: `tidelog run`, `check` and `plan`."""
+"""The command line: `tidelog run`, `check`, `plan` and `shell`."""

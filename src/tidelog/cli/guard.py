@@ -24,16 +24,16 @@ def guarded(work: Callable[[], None]) -> None:
         _drop_output()  # nobody reads on (`tidelog run -D- | head`)
         sys.exit(PIPE)
     except InternalError as error:
-        _say(str(error))
+        say(str(error))
         _bug(error)
     except TidelogError as error:
-        _say(str(error))
+        say(str(error))
         sys.exit(WRONG)
     except MemoryError:
-        _say(str(ResourceError()))
+        say(str(ResourceError()))
         sys.exit(WRONG)
     except Exception as error:
-        _say(str(InternalError(f"error: {type(error).__name__}: {error}")))
+        say(str(InternalError(f"error: {type(error).__name__}: {error}")))
         _bug(error)
 
 
@@ -63,11 +63,12 @@ def _bug(error: Exception) -> None:
 
         traceback.print_exception(error, file=sys.stderr)
     else:
-        _say("Set TIDELOG_DEBUG=1 to see where it happened.")
+        say("Set TIDELOG_DEBUG=1 to see where it happened.")
     sys.exit(INTERNAL)
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """A line for the user, on stderr."""
     # A program may hold characters that the terminal's encoding lacks.
     encoding = sys.stderr.encoding or "utf-8"
     print(text.encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr)

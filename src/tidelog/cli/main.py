@@ -108,6 +108,30 @@ def plan(
     guarded(work)
 
 
+@app.command()
+def shell(
+    program: Program,
+    algorithm: Annotated[
+        str, typer.Option("--algorithm", metavar="NAME", help="How answers are kept current.")
+    ] = "auto",
+    engine: Annotated[Engine, typer.Option("--engine", help="What evaluates the rules.")] = Engine.local,
+    policy: Annotated[
+        str, typer.Option("--policy", metavar="NAME", help="auto, incremental or full.")
+    ] = "auto",
+    threads: Annotated[
+        int, typer.Option("-j", "--jobs", "--threads", metavar="N", min=1, help="Threads to use.")
+    ] = 1,
+) -> None:
+    """Carry out transactions, written in DDlog's command language, from standard input."""
+
+    def work() -> None:
+        from tidelog.cli.shell import run_shell
+
+        run_shell(program, algorithm=algorithm, engine=engine.value, policy=policy, threads=threads)
+
+    guarded(work)
+
+
 def main() -> None:
     """Run the command line and exit."""
     # Most of a short run is importing, and the collector would go through all of it again and again.

@@ -6,6 +6,7 @@ TL0703 a command that needs a transaction, or none, TL0704 a command of DDlog th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from tidelog.syntax.errors import Diagnostic, Label, ProgramError, TidelogError
@@ -28,11 +29,12 @@ def placed(error: TidelogError, place: object) -> ScriptError:
     return ScriptError("\n".join([heading, f"  --> {place}", *rest]))
 
 
-def moved(error: ProgramError, text: str, to: Span) -> ProgramError:
-    """Problems with a rule, shown where it stands in the script: `text` begins where `to` does."""
+def moved(error: ProgramError, places: Mapping[str, Span]) -> ProgramError:
+    """Problems with rules, shown where these stand in the script: a text begins where its span does."""
 
     def span(old: Span) -> Span:
-        if old.source.text != text:
+        to = places.get(old.source.text)
+        if to is None:
             return old  # of the program that the rule came into
         return Span(to.source, to.start + old.start, to.start + old.end)
 
