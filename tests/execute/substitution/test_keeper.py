@@ -123,6 +123,21 @@ def test_rollback_brings_back_the_whole_state() -> None:
     k.rollback()
 
 
+def test_what_is_gone_is_in_no_index() -> None:
+    k = keeper("", e=[(1, 2), (1, 3)])
+    stored = k._relations["e"]
+    assert {key: len(bucket) for key, bucket in stored.index((0,)).items()} == {(1,): 2}
+    k.begin()
+    k.retract_rows("e", [(1, 2), (1, 3)])
+    k.assert_rows("e", [(4, 4)])
+    k.commit()
+    assert {key: len(bucket) for key, bucket in stored.index((0,)).items()} == {(4,): 1}
+    k.begin()
+    k.assert_rows("e", [(5, 5)])
+    k.rollback()
+    assert list(stored.index((0,))) == [(4,)]
+
+
 def test_undo_leaves_assertions() -> None:
     k = keeper("p/2", e=[(1, 2)])
     k.begin()

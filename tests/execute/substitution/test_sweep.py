@@ -97,6 +97,16 @@ def test_overdelete_rederive_insert() -> None:
     assert held(k, "r") == {(1,), (3,), (4,), (5,)}
 
 
+def test_what_is_being_deleted_is_not_reached_again() -> None:
+    k = reach([(1, 2), (2, 2)], [(1,)])
+    k.begin()
+    k.retract_rows("e", [(1, 2)])
+    report = k.keep_going(overdelete())
+    assert (report.rounds, report.new) == (1, 1)
+    assert report.considered == [(1, (2,), (1,), (1, 2)), (1, (2,), (2,), (2, 2))]
+    k.rollback()
+
+
 def test_explicit_tuples_are_where_sweeps_begin_and_come_back() -> None:
     k = reach([(1, 2), (2, 3)], [(1,)])
     k.begin()
