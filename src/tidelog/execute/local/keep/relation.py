@@ -38,7 +38,12 @@ class Ledger:
         for block in BLOCKS:
             memory.free(int(self.record[block]))
         self.record[:] = 0
-        self.stored.record[local.LEDGER] = 0
+        if self.stored.record[local.LEDGER] == self.address:
+            self.stored.record[local.LEDGER] = 0
+
+    def __del__(self) -> None:
+        if hasattr(self, "address"):  # not if it was never made
+            self.free()
 
     @property
     def touched(self) -> int:
@@ -182,8 +187,7 @@ class Aside:
         for index in self.indexes.values():
             memory.free(int(index[local.INDEX_SLOTS]))
             memory.free(int(index[local.POOL]))
-        for block in BLOCKS:
-            memory.free(int(self.ledger.record[block]))
+        self.ledger.free()
 
 
 def fill_index(stored: StoredRelation, index: int) -> None:
