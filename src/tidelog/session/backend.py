@@ -21,11 +21,15 @@ if TYPE_CHECKING:
 
 
 class Operation(NamedTuple):
-    """Rows to be inserted or deleted; they fit the relation's columns."""
+    """Rows to be inserted or deleted; they fit the relation's columns.
+
+    `counted` says whether the report counts those that have no effect.
+    """
 
     insert: bool
     relation: str
     rows: Sequence[Row] | pa.Table
+    counted: bool = True
 
 
 Changed = Mapping[str, tuple[Relation, Delta, tuple[int, int]]]

@@ -36,6 +36,8 @@ from tidelog.syntax.errors import ResourceError, TidelogError
 from tidelog.syntax.parser import parse, read
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from tidelog.maintain.protocol import Algorithm
 
 Rows = Mapping[str, object]
@@ -220,6 +222,11 @@ class Database:
             raise UnknownRelationError(relation, definition.relations)
         return self._subscriptions.add(relation, callback)
 
+    def current(self, relation: Relation) -> pa.Table:
+        """The tuples of a relation after the last commit."""
+        with self._reading:
+            return self._started().table(relation)
+
     def finish(self, transaction: Transaction, *, commit: bool) -> None:
         """End a transaction (see `Transaction.commit` and `Transaction.rollback`)."""
         try:
@@ -239,7 +246,7 @@ class Database:
             if transaction.rules.any or transaction.types:
                 new = transaction.rules.definition(transaction.types)
             operations = transaction.operations
-            unknown = {operation.relation for operation in operations} - new.given.keys() - new.declared
+            unknown = {o.relation for o in operations if o.insert} - new.given.keys() - new.declared
             if unknown:
                 new = new.with_given(unknown)
             version, ignored = self._state.version + 1, transaction.ignored_deletes
@@ -320,7 +327,7 @@ class Database:
             return open_executor(self.engine, threads=self._threads, spark=self._spark)
 
         if self._state.definition.maintained:
-            executor = opener()
+            executor = open_executor(self.engine, threads=self._threads, spark=self._spark, keep=True)
             if hasattr(executor, "keep_going"):
                 from tidelog.session.maintained import Maintained
 

@@ -48,8 +48,9 @@ class KeyedRows:
             self._rows[key] = row
         return before
 
-    def __len__(self) -> int:
-        return len(self._rows)
+    def all(self) -> list[Key]:
+        """All keys there are."""
+        return list(self._rows)
 
 
 class Keys:
@@ -104,6 +105,12 @@ class Keys:
             other = keyed.get(key)
             if other is not None and keyed.same(other, row):
                 self.put(keyed, key, None)
+
+    def clear(self, relation: Relation) -> None:
+        """Remove all rows."""
+        keyed = self.of(relation)
+        for key in keyed.all():
+            self.put(keyed, key, None)
 
     def mark(self) -> int:
         """A moment that `undo` can go back to."""

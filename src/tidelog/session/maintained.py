@@ -69,11 +69,12 @@ class Maintained:
         keeper = self.keeper
         inserts = deletes = 0
         explicit: dict[str, None] = {}
-        for insert, relation, rows in operations:
+        for insert, relation, rows, counted in operations:
             if insert:
                 inserts += len(rows) - keeper.assert_rows(relation, rows)
             else:
-                deletes += len(rows) - keeper.retract_rows(relation, rows)
+                missed = len(rows) - keeper.retract_rows(relation, rows)
+                deletes += missed if counted else 0
             explicit[relation] = None
         return inserts, deletes, explicit
 

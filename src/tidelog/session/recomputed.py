@@ -147,7 +147,7 @@ class Recomputed:
                 facts[name] = (*facts.get(name, ()), table)
             else:
                 facts[name], missed = _without(facts.get(name, ()), table, columns)
-                deletes += missed
+                deletes += missed if operation.counted else 0
         return facts, inserts, deletes
 
     def commit(self) -> None:

@@ -33,6 +33,9 @@ class Home(Protocol):
     def finish(self, transaction: Transaction, *, commit: bool) -> None:
         """End the transaction; a commit leaves its changes and its report there."""
 
+    def current(self, relation: Relation) -> pa.Table:
+        """The tuples of a relation after the last commit."""
+
 
 class Transaction:
     """Changes to be made by the next commit. Made by `Database.transaction`; use it in a `with`.
@@ -70,6 +73,18 @@ class Transaction:
         A tuple that rules derive stays as long as they do.
         """
         self._change(relation, rows, insert=False)
+
+    def clear(self, relation: str) -> None:
+        """Take all facts of a relation away. Tuples that rules derive stay."""
+        self._check_open()
+        self._columns(relation)
+        inserted = [o.rows for o in self.operations if o.insert and o.relation == relation]
+        before, found = self._definition.relations.get(relation), self._known().relations.get(relation)
+        if before is not None:
+            inserted.insert(0, self._home.current(before))
+        if found is not None and found.key:
+            self._keys.clear(found)
+        self.operations += [Operation(False, relation, rows, counted=False) for rows in inserted if len(rows)]
 
     def insert_or_update(self, relation: str, rows: object) -> None:
         """Add rows, each in place of the one with the same primary key if there is one."""
@@ -127,7 +142,12 @@ class Transaction:
                 self.operations.append(Operation(insert, relation, plain))
             return
         columns = self._columns(relation)
+        if columns is None and not insert:
+            raise UnknownRelationError(relation, self._known().relations)
         table, settled = self._table(relation, columns, rows, insert=insert)
+        if not insert and columns is not None and any(c.type == UNKNOWN for c in columns):
+            self.ignored_deletes += table.num_rows  # a relation that waits for its types has no facts
+            return
         declared = self._known().relations.get(relation)
         if declared is not None and declared.key:
             given = rows_of_table(table, settled)
