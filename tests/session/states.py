@@ -7,6 +7,8 @@ from typing import Any
 from tidelog import Database
 from tidelog.session.maintained import Maintained
 
+ENGINE = "substitution"  # which one is up to the fixture of that name
+
 GRAPH = """
 path(x, y) :- edge(x, y).
 path(x, z) :- path(x, y), edge(y, z).
@@ -20,7 +22,7 @@ Path(x, z) :- Path(x, y), Edge(y, z).
 
 
 def database(program: str = "", **options: Any) -> Database:
-    return Database(program, **{"engine": "substitution", **options})
+    return Database(program, **{"engine": ENGINE, **options})
 
 
 def whole_state(db: Database) -> object:

@@ -8,7 +8,9 @@ import pyarrow as pa
 import pytest
 
 from tests.session.states import GRAPH, TYPED, database
-from tidelog import ChangeSet, Database, DataError, TidelogError, UnknownRelationError, UnsupportedError
+from tidelog import ChangeSet, DataError, TidelogError, UnknownRelationError, UnsupportedError
+
+pytestmark = pytest.mark.usefixtures("engine")
 
 
 def shown(changes: ChangeSet) -> dict[str, tuple[list[object], list[object]]]:
@@ -177,7 +179,7 @@ def test_clear() -> None:
 
 
 def test_an_empty_program() -> None:
-    db = Database(engine="substitution")
+    db = database()
     assert list(db) == [] and db.rules == []
     with db.transaction() as tx:
         tx.insert("edge", [("a", "b")])

@@ -323,17 +323,15 @@ class Database:
                 self._answers.discard(answer)
 
     def _open(self) -> Backend:
+        if self._state.definition.maintained:
+            from tidelog.session.maintained import Maintained
+
+            keeper = cast(Keeper, open_executor(self.engine, threads=self._threads, keep=True))
+            return Maintained(keeper, _algorithm(self._algorithm, self.policy), self._watch)
+
         def opener() -> Executor:
             return open_executor(self.engine, threads=self._threads, spark=self._spark)
 
-        if self._state.definition.maintained:
-            executor = open_executor(self.engine, threads=self._threads, spark=self._spark, keep=True)
-            if hasattr(executor, "keep_going"):
-                from tidelog.session.maintained import Maintained
-
-                algorithm = _algorithm(self._algorithm, self.policy)
-                return Maintained(cast(Keeper, executor), algorithm, self._watch)
-            executor.close()
         return Recomputed(opener, self._watch, self._reading, compare=self._maintained)
 
     # --- the end -------------------------------------------------------------------
