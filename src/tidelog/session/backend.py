@@ -14,7 +14,7 @@ from tidelog.io.plain import Row
 from tidelog.plan.maintenance import Delta
 from tidelog.program.model import Relation
 from tidelog.session.definition import Definition
-from tidelog.session.report import Report
+from tidelog.session.report import Reporting
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,7 +55,7 @@ class Outcome:
     """What a commit comes to."""
 
     definition: Definition
-    report: Report
+    report: Reporting
     changed: Changed
     dropped: frozenset[str] = field(default_factory=frozenset)
 

@@ -87,7 +87,7 @@ class Changes:
                 ("_commit_version", self.version, pa.int64()),
                 ("_commit_timestamp", self._time, pa.timestamp("us", tz="UTC")),
             ):
-                table = table.append_column(name, pa.array([value] * count, type))
+                table = table.append_column(name, pa.repeat(pa.scalar(value, type), count))
             parts.append(table)
         return pa.concat_tables(parts)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
 from threading import RLock
@@ -26,7 +25,7 @@ from tidelog.session.errors import UnknownRelationError, closed, no_choice
 from tidelog.session.evaluate import fact_tables
 from tidelog.session.keys import Keys
 from tidelog.session.recomputed import Recomputed
-from tidelog.session.report import Report, Watch
+from tidelog.session.report import Report, Reporting, Watch
 from tidelog.session.subscriptions import Callback, Subscription, Subscriptions
 from tidelog.session.transaction import Transaction
 from tidelog.session.uninterrupted import Uninterrupted
@@ -55,7 +54,7 @@ class _State(NamedTuple):
 
     definition: Definition
     version: int
-    report: Report
+    report: Reporting
 
 
 class Database:
@@ -90,7 +89,7 @@ class Database:
         if maintained:
             _check_choice(algorithm, policy)
         definition = Definition.first(_module(program), maintained=maintained and engine != "spark")
-        self._state = _State(definition, 0, Report())
+        self._state = _State(definition, 0, Reporting(Report()))
         self._backend: Backend | None = None
         self._closed = False
         self._writer = Writer()
@@ -130,7 +129,7 @@ class Database:
     def report(self) -> Report:
         """What the last commit, or the first evaluation, did, stratum by stratum."""
         self._started()
-        return self._state.report
+        return self._state.report.get()
 
     @property
     def algorithm(self) -> str:
@@ -246,7 +245,11 @@ class Database:
             if transaction.rules.any or transaction.types:
                 new = transaction.rules.definition(transaction.types)
             operations = transaction.operations
-            unknown = {o.relation for o in operations if o.insert} - new.given.keys() - new.declared
+            inserted = {o.relation for o in operations if o.insert}
+            forgotten = inserted - new.relations.keys()
+            if forgotten:  # they would go with the rules that spoke of them, were it not for the facts
+                new = transaction.rules.definition({**transaction.types, **definition.types_of(forgotten)})
+            unknown = inserted - new.given.keys() - new.declared
             if unknown:
                 new = new.with_given(unknown)
             version, ignored = self._state.version + 1, transaction.ignored_deletes
@@ -256,7 +259,8 @@ class Database:
                 work = Work(None if first else definition, new, operations, version, forgettable, ignored)
                 self._carry_out(work, transaction)
             else:
-                report = Report(version=version, ignored_deletes=ignored, maintained=self._maintained)
+                empty = Report(version=version, ignored_deletes=ignored, maintained=self._maintained)
+                report = Reporting(empty)
                 with Uninterrupted():
                     self._state = _State(definition, version, report)
                     self._keys.keep()
@@ -285,7 +289,7 @@ class Database:
             outcome = backend.prepare(work)
             report = outcome.report
             if first:
-                report = replace(report, start_seconds=report.start_seconds + opened - started)
+                report.start_seconds = opened - started
             changes = ChangeSet(outcome.definition.relations, outcome.changed, work.version)
             if self._answers:
                 self._freeze(outcome)
@@ -367,11 +371,13 @@ def _end(writer: Writer, keys: Keys) -> None:
 
 
 def _check_choice(algorithm: str, policy: str) -> None:
-    from tidelog.maintain.algorithms import ALGORITHMS
+    from tidelog.maintain.algorithms import ALGORITHMS, named
     from tidelog.maintain.auto import POLICIES
 
-    if algorithm not in ALGORITHMS:
-        raise no_choice("algorithm", algorithm, tuple(ALGORITHMS))
+    try:
+        named(algorithm)
+    except (TypeError, ValueError):
+        raise no_choice("algorithm", algorithm, tuple(ALGORITHMS)) from None
     if policy not in POLICIES:
         raise no_choice("policy", policy, POLICIES)
 

@@ -145,6 +145,10 @@ class Definition:
             any(isinstance(literal, Positive) for literal in rule.body) for rule in self.program.rules
         )
 
+    def types_of(self, names: Iterable[str]) -> dict[str, Types]:
+        """The types of relations."""
+        return {name: _types(self.relations[name]) for name in names}
+
     # --- what it becomes --------------------------------------------------------------
 
     def changed(
@@ -186,8 +190,7 @@ class Definition:
 
     def with_given(self, names: Iterable[str]) -> Definition:
         """With facts in more relations, whose types are known."""
-        more = {name: _types(self.program.relations[name]) for name in names}
-        return self._like(replace(self, given={**self.given, **more}))
+        return self._like(replace(self, given={**self.given, **self.types_of(names)}))
 
     def without(self, names: Collection[str]) -> Definition:
         """Without relations that nothing speaks of and that hold nothing."""

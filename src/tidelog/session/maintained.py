@@ -11,7 +11,7 @@ from tidelog.plan.maintenance import Delta, Keeper
 from tidelog.program.model import Relation, Stratum
 from tidelog.session.backend import Changed, Operation, Outcome, Work
 from tidelog.session.definition import Definition
-from tidelog.session.report import Moment, Watch, labels, report_of_upkeep
+from tidelog.session.report import Moment, Report, Reporting, Watch, labels
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,8 +59,13 @@ class Maintained:
             for name in dropped & stored.keys():
                 keeper.drop(name)
             self._next = {name: r for name, r in self._next.items() if name not in dropped}
-        report = report_of_upkeep(upkeep, work.version, inserts, deletes + work.ignored_deletes)
-        return Outcome(definition, report, changed, frozenset(dropped))
+        report = Report(
+            version=work.version,
+            ignored_inserts=inserts,
+            ignored_deletes=deletes + work.ignored_deletes,
+            maintained=True,
+        )
+        return Outcome(definition, Reporting(report, upkeep), changed, frozenset(dropped))
 
     def _apply(
         self, operations: Sequence[Operation], definition: Definition
@@ -72,6 +77,9 @@ class Maintained:
         for insert, relation, rows, counted in operations:
             if insert:
                 inserts += len(rows) - keeper.assert_rows(relation, rows)
+            elif relation not in self._next:  # it held nothing, and went with the last rule that spoke of it
+                deletes += len(rows) if counted else 0
+                continue
             else:
                 missed = len(rows) - keeper.retract_rows(relation, rows)
                 deletes += missed if counted else 0

@@ -20,7 +20,7 @@ from tidelog.plan.maintenance import Delta
 from tidelog.program.model import Column, Relation
 from tidelog.session.backend import Outcome, Work
 from tidelog.session.evaluate import evaluate
-from tidelog.session.report import Watch
+from tidelog.session.report import Reporting, Watch
 from tidelog.syntax.errors import UnsupportedError
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class Recomputed:
         )
         before = frozenset() if work.old is None else frozenset(work.old.relations)
         definition = work.new.without(empty)
-        return Outcome(definition, report, changed, (before | empty) - definition.relations.keys())
+        return Outcome(definition, Reporting(report), changed, (before | empty) - definition.relations.keys())
 
     def _apply(self, work: Work) -> tuple[Facts, int, int]:
         facts = {name: tables for name, tables in self._facts.items() if name in work.new.program.relations}

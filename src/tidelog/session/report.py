@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tidelog.maintain.seminaive import StratumReport
@@ -167,15 +167,20 @@ def report_of(strata: Sequence[StratumReport], load_seconds: float) -> Report:
     return Report(lines, load_seconds)
 
 
-def report_of_upkeep(strata: Sequence[Upkeep], version: int, inserts: int, deletes: int) -> Report:
-    """The report of a commit."""
-    return Report(
-        tuple(map(_line, strata)),
-        version=version,
-        ignored_inserts=inserts,
-        ignored_deletes=deletes,
-        maintained=True,
-    )
+class Reporting:
+    """A report that is put together when it is first asked for: most commits' reports never are."""
+
+    def __init__(self, made: Report, upkeep: Sequence[Upkeep] = (), start_seconds: float = 0.0) -> None:
+        self._made, self._upkeep, self.start_seconds = made, upkeep, start_seconds
+
+    def get(self) -> Report:
+        """The report."""
+        if self._upkeep or self.start_seconds:
+            lines = tuple(map(_line, self._upkeep)) or self._made.strata
+            seconds = self._made.start_seconds + self.start_seconds
+            self._made = replace(self._made, strata=lines, start_seconds=seconds)
+            self._upkeep, self.start_seconds = (), 0.0
+        return self._made
 
 
 def _line(upkeep: Upkeep) -> StratumLine:

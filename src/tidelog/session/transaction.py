@@ -20,7 +20,7 @@ from tidelog.session.changes import ChangeSet
 from tidelog.session.definition import Definition, Types, columns_with
 from tidelog.session.errors import UnknownRelationError, ended, no_key, not_committed
 from tidelog.session.keys import Keys
-from tidelog.session.report import Report
+from tidelog.session.report import Report, Reporting
 from tidelog.session.rule_changes import RuleChanges
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Transaction:
         self._keys = keys
         self._open = True
         self._changes: ChangeSet | None = None
-        self._report: Report | None = None
+        self._report: Reporting | None = None
         self.release: Callable[[], object] = lambda: None  # gives the turn to write back, once
         self.operations: list[Operation] = []
         self.types: dict[str, Types] = {}  # that undeclared relations have taken from their facts here
@@ -135,10 +135,11 @@ class Transaction:
         self._check_open()
         plain = self._plainly(relation, rows)
         if plain is not None:
-            found = self._definition.relations[relation]
+            found = self._known().relations[relation]
             if found.key:
                 (self._keys.insert if insert else self._keys.delete)(found, plain)
             if plain:
+                self._settle(relation, found.columns, insert=insert)
                 self.operations.append(Operation(insert, relation, plain))
             return
         columns = self._columns(relation)
@@ -156,7 +157,7 @@ class Transaction:
 
     def _plainly(self, relation: str, rows: object) -> list[Row] | None:
         """A few rows of a relation whose columns are known, which need no table."""
-        definition = self._definition
+        definition = self._known()
         check = definition.checks.get(relation)
         if check is None:
             found = definition.relations.get(relation)
@@ -186,7 +187,13 @@ class Transaction:
             return
         if columns is None or any(c.type == UNKNOWN for c in columns):
             self.types[relation] = tuple(c.type for c in found)
+        self._settle(relation, found, insert=insert)
         self.operations.append(Operation(insert, relation, table))
+
+    def _settle(self, relation: str, columns: tuple[Column, ...], *, insert: bool) -> None:
+        """A relation that came with a rule of this transaction stays for its facts if that goes again."""
+        if insert and relation not in self._definition.relations and relation not in self._known().declared:
+            self.types[relation] = tuple(column.type for column in columns)
 
     def _replace(self, relation: Relation, gone: list[Row], new: list[Row]) -> None:
         if gone:
@@ -288,9 +295,9 @@ class Transaction:
         """What the commit did, stratum by stratum."""
         if self._report is None:
             raise not_committed()
-        return self._report
+        return self._report.get()
 
-    def committed(self, changes: ChangeSet, report: Report) -> None:
+    def committed(self, changes: ChangeSet, report: Reporting) -> None:
         """Told by the database when the changes are made."""
         self._changes, self._report = changes, report
 

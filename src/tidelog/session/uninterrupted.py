@@ -5,6 +5,12 @@ from __future__ import annotations
 import signal
 import threading
 from types import FrameType, TracebackType
+from typing import Any, cast
+
+# Without the conversions to and from enumerations, which take longer than the rest.
+_signal = getattr(signal.signal, "__wrapped__", signal.signal)
+_getsignal = getattr(signal.getsignal, "__wrapped__", signal.getsignal)
+_INTERRUPT = int(signal.SIGINT)
 
 
 class Uninterrupted:
@@ -14,9 +20,9 @@ class Uninterrupted:
         self._frames: list[tuple[int, FrameType | None]] = []
         self._before: object = None
         if threading.current_thread() is threading.main_thread():
-            before = signal.getsignal(signal.SIGINT)
+            before = _getsignal(_INTERRUPT)
             if callable(before):  # not where interrupts are ignored, or are not Python's affair
-                signal.signal(signal.SIGINT, lambda number, frame: self._frames.append((number, frame)))
+                _signal(_INTERRUPT, lambda number, frame: self._frames.append((number, frame)))
                 self._before = before
 
     def __exit__(
@@ -24,6 +30,6 @@ class Uninterrupted:
     ) -> None:
         before = self._before
         if before is not None:
-            signal.signal(signal.SIGINT, before)  # type: ignore[arg-type]
+            _signal(_INTERRUPT, cast(Any, before))
             if self._frames:
                 before(*self._frames[0])  # type: ignore[operator]
