@@ -53,13 +53,17 @@ def generate(seed: int) -> RandomProgram:
 
 
 class Generator:
-    """Draws relations, facts and rules. The numbers among the constants are those below `numbers`."""
+    """Draws relations, facts and rules.
 
-    def __init__(self, seed: int, numbers: int = len(NUMBERS)) -> None:
+    The numbers among the constants are those below `numbers`; `negated` is how many of the rules
+    have a negated atom.
+    """
+
+    def __init__(self, seed: int, numbers: int = len(NUMBERS), negated: float = 0.2) -> None:
         self.seed = seed
         self.random = random.Random(seed)
         self.souffle = self.random.random() < 0.5
-        self.numbers = range(numbers)
+        self.numbers, self.negated = range(numbers), negated
         self.fresh = 0
 
     # --- the whole ---------------------------------------------------------------
@@ -131,7 +135,7 @@ class Generator:
             self.compute(rule)
         if self.random.random() < 0.2:
             self.compare(rule)
-        if self.random.random() < 0.2:
+        if self.random.random() < self.negated:
             self.negate(rule, self.random.choice(below))
         if not group and self.random.random() < 0.35:
             self.aggregate(rule, self.random.choice(below))

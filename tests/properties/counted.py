@@ -26,8 +26,10 @@ The steps of a line together consider no instance twice.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import cycle
 
 from tests.oracle import Instance, instances, model_of
 from tests.properties.histories import History, Row, State
@@ -79,7 +81,8 @@ def steps_of(upkeep: Upkeep, recursive: set[int]) -> dict[str, Steps]:
 
     for phase in upkeep.phases:
         if phase.phase == "count":
-            found["count"] = Steps(CHANGED, whole=True)
+            anew = upkeep.why.startswith("started anew")
+            found["count"] = Steps(NEW if anew else CHANGED, whole=True)
         elif phase.phase in STARTING:
             found.setdefault("start", Steps(NEW, whole=True))
         for instance, kind in _remembered(phase):
@@ -150,14 +153,23 @@ class Counted:
         self.models = [model_of(p, _facts(s)) for p, s in zip(self.programs, self.states, strict=True)]
         self.firing = [instances(p, m) for p, m in zip(self.programs, self.models, strict=True)]
 
-    @property
+    @cached_property
     def nonrecursive(self) -> bool:
         """Whether no program of the history has a recursive stratum."""
         return not any(stratum.recursive for program in self.programs for stratum in stratify(program))
 
-    def problem(self, kept: Kept) -> str | None:
-        """What is wrong with the relations, or with the instances considered, after some commit."""
+    def problem(self, kept: Kept, turns: Iterable[str] = ()) -> str | None:
+        """What is wrong with the relations, or with the instances considered, after some commit.
+
+        Before each commit the keeper is taken to another state and back again. With `turns`, another
+        algorithm does each commit.
+        """
+        taking = cycle(turns)
         for i, state in enumerate(self.states):
+            if turns:
+                kept.maintenance.algorithm = next(taking)
+            if problem := self._rollback_problem(kept, self.states[-i]):
+                return f"before state {i}: {problem}"
             upkeeps = kept.commit(state.rules, state.facts)
             for relation, rows in kept.relations().items():
                 if rows != self.models[i][relation]:
@@ -167,11 +179,18 @@ class Counted:
             for upkeep in upkeeps:
                 if problem := stratum_problem(upkeep, rules, firing):
                     return f"state {i}: {problem}"
-            if self.nonrecursive:  # Definition 26, for the program as a whole
+            if kept.maintenance.counts and self.nonrecursive:  # Definition 26, for the program as a whole
                 considered = [c for upkeep in upkeeps for phase in upkeep.phases for c in phase.considered]
                 if Counter(considered) != Counter(firing.of(CHANGED)):
                     return f"state {i}: considered {len(considered)}, optimum {len(firing.of(CHANGED))}"
         return None
+
+    def _rollback_problem(self, kept: Kept, other: State) -> str | None:
+        names = [*self.pool.program.relations]
+        before = {name: kept.keeper.standing(name) for name in names}
+        kept.commit(other.rules, other.facts, undo=True)
+        different = [name for name in names if kept.keeper.standing(name) != before[name]]
+        return f"a rollback has changed {different}" if different else None
 
 
 def _facts(state: State) -> dict[str, list[Row]]:

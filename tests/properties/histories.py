@@ -13,12 +13,15 @@ back, and some fail. A seed always gives the same history.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import accumulate, chain
 
 from tests.random_programs import FLOAT, NUMBER, STRINGS, Generator, PartialRule, RandomRelation
 from tidelog.program.model import Value
+
+VARIABLE = re.compile(r"\b([nsf]\d+|[wxyz])\b")
 
 Row = tuple[Value, ...]
 Facts = frozenset[tuple[str, Row]]
@@ -38,7 +41,14 @@ class Delete:
 
 @dataclass(frozen=True)
 class AddRule:
+    """Add a rule; `declarations` are of relations that come with it."""
+
     rule: str
+    declarations: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        return "\n".join((*self.declarations, self.rule))
 
 
 @dataclass(frozen=True)
@@ -64,10 +74,14 @@ class Transaction:
 
 @dataclass(frozen=True)
 class State:
-    """What a transaction leaves: the rules, in the order they came, and the explicit facts."""
+    """What a transaction leaves: the rules, in the order they came, and the explicit facts.
+
+    `missing` are the relations that have not been declared so far.
+    """
 
     rules: tuple[str, ...]
-    facts: Facts
+    facts: Facts = frozenset()
+    missing: frozenset[str] = frozenset()
 
     def after(self, operation: Operation) -> State:
         """The state that an operation makes of this one."""
@@ -77,7 +91,8 @@ class State:
             case Delete(relation, row):
                 return replace(self, facts=self.facts - {(relation, row)})
             case AddRule(rule):
-                return replace(self, rules=(*self.rules, rule))
+                missing = self.missing - names_in(rule)
+                return replace(self, rules=(*self.rules, rule), missing=missing)
             case RemoveRule(rule):
                 return replace(self, rules=tuple(other for other in self.rules if other != rule))
 
@@ -87,6 +102,7 @@ class History:
     """A program and what happens to it. `declarations` are for every rule that may come.
 
     With `declared` false the database is not given the declarations: types come with facts and rules.
+    Otherwise those of the relations in `late` come with the first rule that needs them.
     """
 
     seed: int
@@ -94,6 +110,23 @@ class History:
     rules: tuple[str, ...]
     transactions: tuple[Transaction, ...]
     declared: bool = True
+    late: frozenset[str] = frozenset()
+
+    @property
+    def text(self) -> str:
+        """The program that the database begins with."""
+        first = [line for line in self.declarations if self.declared and not names_in(line) & self.late]
+        return "\n".join((*first, *self.rules, ""))
+
+    @property
+    def beginning(self) -> State:
+        """The state before the first transaction."""
+        return State(self.rules, missing=self.late)
+
+    def adding(self, rule: str, state: State) -> AddRule:
+        """The operation that adds a rule in a state."""
+        needed = names_in(rule) & state.missing
+        return AddRule(rule, tuple(line for line in self.declarations if names_in(line) & needed))
 
     def states(self) -> list[State]:
         """The state at the beginning, and after each transaction."""
@@ -104,7 +137,7 @@ class History:
                     state = state.after(operation)
             return state
 
-        return list(accumulate(self.transactions, next_state, initial=State(self.rules, frozenset())))
+        return list(accumulate(self.transactions, next_state, initial=self.beginning))
 
     def regrouped(self, sizes: Iterable[int]) -> History:
         """The same operations in the same order, in transactions of other sizes; the last takes the rest.
@@ -123,9 +156,14 @@ class History:
         return replace(self, transactions=tuple(transactions))
 
 
-def generate_history(seed: int) -> History:
-    """The history of a seed."""
-    return _Histories(seed).history()
+def names_in(text: str) -> set[str]:
+    """The relations that a rule or a declaration speaks of."""
+    return set(re.findall(r"\b[A-Za-z]\d?_[a-d]\b", text))
+
+
+def generate_history(seed: int, *, recursive: bool = True) -> History:
+    """The history of a seed; another one without recursion."""
+    return _Histories(seed, recursive).history()
 
 
 def splits(history: History) -> list[History]:
@@ -139,12 +177,25 @@ def splits(history: History) -> list[History]:
     ]
 
 
+def _different(rules: list[str]) -> list[str]:
+    """The rules without those that differ from another one only in the names of variables."""
+    found: dict[str, str] = {}
+    for rule in rules:
+        texts = re.split(VARIABLE, rule)  # every second one is a variable
+        names = list(dict.fromkeys(texts[1::2]))
+        texts[1::2] = [f"v{names.index(name)}" for name in texts[1::2]]
+        found.setdefault("".join(texts), rule)
+    return list(found.values())
+
+
 class _Histories(Generator):
-    def __init__(self, seed: int) -> None:
-        super().__init__(seed, numbers=5)
+    def __init__(self, seed: int, recursive: bool) -> None:
+        super().__init__(seed, numbers=5, negated=0.35)
+        self.recursive = recursive
         self.declared = self.souffle is False or self.random.random() < 0.6
         self.relations: list[RandomRelation] = []
         self.inputs: list[RandomRelation] = []
+        self.focus: list[int] = []
 
     # --- the program and its pool -------------------------------------------------
 
@@ -154,7 +205,8 @@ class _Histories(Generator):
         for layer in range(self.random.randint(1, 3)):
             group = [self.relation(f"r{layer}", i) for i in range(self.random.choice((1, 1, 2, 3)))]
             for relation in group:
-                rules = [*self.rules_of(relation, below, group), *self.usual(relation, below, group)]
+                own = group if self.recursive else []
+                rules = [*self.rules_of(relation, below, own), *self.usual(relation, below, own)]
                 pool += rules
                 if self.random.random() < 0.85:  # else the whole relation comes later, if at all
                     first += [rule for rule in rules if self.random.random() < 0.8]
@@ -162,10 +214,19 @@ class _Histories(Generator):
         self.relations = below
         if self.random.random() < 0.1:
             first = []
-        pool, first = list(dict.fromkeys(pool)), list(dict.fromkeys(first))
+        pool = _different(pool)
+        first = [rule for rule in pool if rule in first]
         lines = [line for r in below for line in self.declare(r, "input" if r in self.inputs else "output")]
-        transactions = self.transactions(State(tuple(first), frozenset()), pool)
-        return History(self.seed, tuple(lines), tuple(first), tuple(transactions), self.declared)
+        late = {r.name for r in below if r not in self.inputs} - names_in(" ".join(first))
+        if not self.declared or self.random.random() < 0.3:
+            late = set()
+        history = History(self.seed, tuple(lines), tuple(first), (), self.declared, frozenset(late))
+        return replace(history, transactions=tuple(self.transactions(history, pool)))
+
+    def relation(self, prefix: str, index: int) -> RandomRelation:
+        """Many relations are graphs: recursion is not much without them."""
+        drawn = super().relation(prefix, index)
+        return replace(drawn, types=(NUMBER, NUMBER)) if self.random.random() < 0.35 else drawn
 
     def usual(
         self, relation: RandomRelation, below: list[RandomRelation], group: list[RandomRelation]
@@ -173,17 +234,20 @@ class _Histories(Generator):
         """Rules that people write: closures, symmetry, mutual recursion. Random ones seldom are."""
         same = [r for r in below if r.types == relation.types]
         own = [r for r in group if r.types == relation.types]
-        if len(relation.types) != 2 or not same or self.random.random() < 0.3:
+        if len(relation.types) != 2 or not same or self.random.random() < 0.2:
             return []
-        a, b, c = relation.name, self.random.choice(same).name, self.random.choice(own).name
+        a, b, c = relation.name, self.random.choice(same).name, self.random.choice(own or same).name
+        d, no = self.random.choice(same).name, "!" if self.souffle else "not "
         rules = [f"{a}(x, y) :- {b}(x, y)."]
         if relation.types[0] == relation.types[1]:
             closures = (
                 f"{a}(x, z) :- {c}(x, y), {b}(y, z).",
                 f"{a}(x, z) :- {b}(x, y), {c}(y, z).",
-                f"{a}(x, z) :- {c}(x, y), {a}(y, z).",
+                f"{a}(x, z) :- {c}(x, y), {a if own else b}(y, z).",
                 f"{a}(x, y) :- {c}(y, x).",
                 f"{a}(x, w) :- {b}(x, y), {c}(y, z), {b}(w, z).",
+                f"{a}(x, z) :- {c}(x, y), {no}{d}(x, z), {b}(y, z).",
+                f"{a}(x, z) :- {no}{d}(y, y), {b}(x, y), {c}(y, z).",
             )
             rules += self.random.sample(closures, self.random.randint(1, 2))
         return rules
@@ -196,7 +260,8 @@ class _Histories(Generator):
 
     # --- transactions -------------------------------------------------------------
 
-    def transactions(self, state: State, pool: list[str]) -> list[Transaction]:
+    def transactions(self, history: History, pool: list[str]) -> list[Transaction]:
+        state = history.beginning
         filled: list[Operation] = [Insert(r.name, row) for r in self.inputs for row in self.rows(r, 3, 9)]
         made = [Transaction(tuple(filled), turn=self.random.randrange(1000))] if filled else []
         for operation in filled:
@@ -205,29 +270,30 @@ class _Histories(Generator):
             ending = self.random.choices(("commit", "rollback", "failure"), (0.86, 0.07, 0.07))[0]
             operations: list[Operation] = []
             reached = state
+            self.focus = self.random.sample(self.numbers, 2)
             for _ in range(self.random.choice((1, 1, 2, 3, 4, 6))):
-                for operation in self.operations(reached, pool):
+                for operation in self.operations(history, reached, pool):
                     operations.append(operation)
                     reached = reached.after(operation)
             if ending == "failure":
-                operations += self.failing()
+                operations += self.failing(reached)
             made.append(Transaction(tuple(operations), ending, self.random.randrange(1000)))
             state = reached if ending == "commit" else state
         return made
 
-    def operations(self, state: State, pool: list[str]) -> list[Operation]:
+    def operations(self, history: History, state: State, pool: list[str]) -> list[Operation]:
         """One operation, or a few that belong together."""
         others = [rule for rule in pool if rule not in state.rules]
         chance = self.random.random()
         if chance < 0.16 and others:
-            return [AddRule(self.random.choice(others))]
+            return [history.adding(self.random.choice(others), state)]
         if chance < 0.28 and state.rules:
             return [RemoveRule(self.random.choice(state.rules))]
         if chance < 0.31 and state.rules:  # taken away and put back
             rule = self.random.choice(state.rules)
             return [RemoveRule(rule), AddRule(rule)]
-        derived = [r for r in self.relations if r not in self.inputs]
-        relation = self.random.choice(self.inputs if self.random.random() < 0.8 else derived)
+        derived = [r for r in self.relations if r not in self.inputs and r.name not in state.missing]
+        relation = self.random.choice(self.inputs if not derived or self.random.random() < 0.8 else derived)
         known = sorted(row for name, row in state.facts if name == relation.name)
         row = self.random.choice(known) if known and self.random.random() < 0.5 else self.row(relation)
         insert, delete = Insert(relation.name, row), Delete(relation.name, row)
@@ -239,10 +305,10 @@ class _Histories(Generator):
             return [Delete(relation.name, row) for row in known]
         return [delete if row in known and self.random.random() < 0.85 else insert]
 
-    def failing(self) -> list[Operation]:
+    def failing(self, state: State) -> list[Operation]:
         """Operations after which the transaction cannot be committed."""
         relation = self.random.choice(self.inputs)
-        derived = self.random.choice([r for r in self.relations if r not in self.inputs])
+        derived = self.random.choice([r for r in self.relations if r.name not in state.missing])
         row = self.row(relation)
         blanks = ", ".join("_" for _ in relation.types)
         atom, head = f"{relation.name}({blanks})", f"{derived.name}({self.constants(derived)})"
@@ -272,6 +338,7 @@ class _Histories(Generator):
         return tuple(map(self.value, relation.types))
 
     def value(self, type: str) -> Value:
-        if type == NUMBER:
-            return self.random.choice(self.numbers)
+        if type == NUMBER:  # changes of one transaction often concern the same instances
+            focus = self.focus and self.random.random() < 0.6
+            return self.random.choice(self.focus if focus else self.numbers)
         return self.random.choice((0.5, 1.0, 2.25)) if type == FLOAT else self.random.choice(STRINGS)

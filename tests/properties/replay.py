@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 
 from tests.oracle import Model
@@ -16,7 +17,7 @@ from tests.properties.histories import (
     Transaction,
 )
 from tests.properties.shrink import script
-from tidelog import Database, TidelogError
+from tidelog import Database, TidelogError, UnknownRelationError
 from tidelog import Transaction as Session
 
 ENGINES = ("substitution", "local")
@@ -42,9 +43,8 @@ class Way:
 
 
 def opened(history: History, way: Way) -> Database:
-    lines = [*(history.declarations if history.declared else ()), *history.rules]
     first = way.algorithm_for(history.transactions[0]) if history.transactions else "auto"
-    return Database("\n".join(lines) + "\n", algorithm=first, engine=way.engine)
+    return Database(history.text, algorithm=first, engine=way.engine)
 
 
 def problem_of(history: History, way: Way, expected: Expected) -> str | None:
@@ -59,7 +59,7 @@ def problem_of(history: History, way: Way, expected: Expected) -> str | None:
         for i, transaction in enumerate(history.transactions):
             database.algorithm = way.algorithm_for(transaction)
             try:
-                session = _perform(database, transaction)
+                session = _perform(database, transaction, history.declared)
             except Exception as error:
                 if transaction.ending != "failure" or not isinstance(error, TidelogError):
                     return f"transaction {i} fails: {type(error).__name__}: {error}"
@@ -81,27 +81,29 @@ def ending_problem_of(history: History, way: Way, expected: Expected) -> str | N
     with opened(history, way) as database:
         for transaction in history.transactions:
             database.algorithm = way.algorithm_for(transaction)
-            _perform(database, transaction)
+            _perform(database, transaction, history.declared)
         return _state_problem(database, expected.models[-1])
 
 
-def _perform(database: Database, transaction: Transaction) -> Session:
+def _perform(database: Database, transaction: Transaction, declared: bool) -> Session:
     with database.transaction() as session:
         for operation in transaction.operations:
-            _do(session, operation)
+            _do(session, operation, declared)
         if transaction.ending == "rollback":
             session.rollback()
     return session
 
 
-def _do(session: Session, operation: Operation) -> None:
+def _do(session: Session, operation: Operation, declared: bool) -> None:
     match operation:
         case Insert(relation, row):
             session.insert(relation, [row])
         case Delete(relation, row):
-            session.delete(relation, [row])
-        case AddRule(rule):
-            session.add_rule(rule)
+            # A relation that nothing speaks of is not known, and has no facts: the transaction goes on.
+            with nullcontext() if declared else suppress(UnknownRelationError):
+                session.delete(relation, [row])
+        case AddRule():
+            session.add_rule(operation.text)
         case RemoveRule(rule):
             session.remove_rule(rule)
 
@@ -120,7 +122,12 @@ def _state_problem(database: Database, model: Model) -> str | None:
 def _changes_problem(session: Session, before: Model, after: Model) -> str | None:
     for relation in after:
         old, new = before.get(relation, set()), after[relation]
-        changes = session.changes[relation]
+        try:
+            changes = session.changes[relation]
+        except UnknownRelationError:  # a relation that nothing has spoken of yet, or any more
+            if old or new:
+                return f"{relation} is not known, and goes from {sorted(old)} to {sorted(new)}"
+            continue
         for what, given, wanted in (
             ("inserted", changes.inserted, new - old),
             ("deleted", changes.deleted, old - new),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from time import monotonic
@@ -17,6 +16,7 @@ from tests.properties.histories import (
     RemoveRule,
     State,
     Transaction,
+    names_in,
 )
 
 Fails = Callable[[History], bool]
@@ -45,34 +45,44 @@ def shrink(history: History, fails: Fails, patience: float = PATIENCE) -> Histor
 
 def tidied(history: History) -> History:
     """The history without operations that have become impossible, and without empty transactions."""
-    state = State(history.rules, frozenset())
-    kept = []
+    named = names_in(" ".join((*history.rules, *_texts(history))))
+    lines = tuple(line for line in history.declarations if names_in(line) & named)
+    late = (history.late & named) - names_in(" ".join(history.rules))
+    history = replace(history, declarations=lines, late=late)
+    state, kept = history.beginning, []
     for transaction in history.transactions:
         reached, operations = state, list[Operation]()
         for operation in transaction.operations:
-            impossible = (isinstance(operation, RemoveRule) and operation.rule not in reached.rules) or (
-                isinstance(operation, AddRule) and operation.rule in reached.rules
-            )
-            if not impossible:
+            if isinstance(operation, AddRule):
+                operation = history.adding(operation.rule, reached)
+            if _possible(operation, reached):
                 operations.append(operation)
                 reached = reached.after(operation)
         if operations:
             kept.append(replace(transaction, operations=tuple(operations)))
             state = reached if transaction.ending == "commit" else state
-    named = _names(history)
-    lines = tuple(line for line in history.declarations if named & set(re.findall(r"\w+", line)))
-    return replace(history, declarations=lines, transactions=tuple(kept))
+    return replace(history, transactions=tuple(kept))
 
 
-def _names(history: History) -> set[str]:
-    """The relations that rules and facts speak of, among other words."""
-    texts = list(history.rules)
+def _possible(operation: Operation, state: State) -> bool:
+    match operation:
+        case AddRule(rule):
+            return rule not in state.rules
+        case RemoveRule(rule):
+            return rule in state.rules
+        case Insert(relation, _) | Delete(relation, _):
+            return relation not in state.missing
+
+
+def _texts(history: History) -> Iterator[str]:
+    """The rules and the names of relations that operations speak of."""
     for transaction in history.transactions:
         for operation in transaction.operations:
-            texts.append(
-                operation.rule if isinstance(operation, AddRule | RemoveRule) else operation.relation
-            )
-    return set(re.findall(r"[A-Za-z]\w*_\w", " ".join(texts)))
+            match operation:
+                case Insert(relation, _) | Delete(relation, _):
+                    yield relation
+                case AddRule(rule) | RemoveRule(rule):
+                    yield rule
 
 
 def _size(history: History) -> tuple[int, int, int, int]:
@@ -143,7 +153,7 @@ def _rewritten(history: History, rule: str, other: str) -> History:
     def change(operation: Operation) -> Operation:
         match operation:
             case AddRule(text) if text == rule:
-                return AddRule(other)
+                return AddRule(other)  # what it has to declare is found out by `tidied`
             case RemoveRule(text) if text == rule:
                 return RemoveRule(other)
             case _:
@@ -166,8 +176,7 @@ def script(history: History, database: str, turns: Callable[[Transaction], str |
 
     `turns` gives the algorithm that a transaction switches to, if any.
     """
-    lines = [*(history.declarations if history.declared else ()), *history.rules]
-    text = "\n".join(["import tidelog", "", 'db = tidelog.Database(r"""', *lines, f'""", {database})'])
+    text = "\n".join(["import tidelog", "", 'db = tidelog.Database(r"""', f'{history.text}""", {database})'])
     for transaction in history.transactions:
         switch = turns(transaction)
         text += f"\ndb.algorithm = {switch!r}" if switch else ""
@@ -187,8 +196,8 @@ def _block(transaction: Transaction) -> str:
                 lines.append(f"    tx.insert({relation!r}, [{row!r}])")
             case Delete(relation, row):
                 lines.append(f"    tx.delete({relation!r}, [{row!r}])")
-            case AddRule(rule):
-                lines.append(f"    tx.add_rule({rule!r})")
+            case AddRule():
+                lines.append(f"    tx.add_rule({operation.text!r})")
             case RemoveRule(rule):
                 lines.append(f"    tx.remove_rule({rule!r})")
     if transaction.ending == "rollback":

@@ -54,12 +54,14 @@ def test_histories_have_every_feature() -> None:
                     there = (operation.relation, operation.row) in state.facts
                     seen["no effect"] += there is isinstance(operation, Insert)
                 if isinstance(operation, AddRule):
+                    seen["declared with a rule"] += bool(operation.declarations)
                     head = operation.rule.partition("(")[0]
                     seen["new relation"] += not any(head in rule for rule in state.rules)
                 state = state.after(operation)
     for feature in (
         "declared", "undeclared", "commit", "rollback", "failure", "Insert", "Delete",
         "AddRule", "RemoveRule", "fact of a derived relation", "no effect", "new relation",
+        "declared with a rule",
     ):  # fmt: skip
         assert seen[feature] >= 20, (feature, seen[feature])
 
