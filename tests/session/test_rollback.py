@@ -1,0 +1,239 @@
+"""All or nothing: whatever goes wrong, and wherever, the whole state is what it was."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tests.session.states import database, whole_state
+from tidelog import Database, TidelogError, Transaction
+from tidelog.session.uninterrupted import Uninterrupted
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+PROGRAM = """
+input relation Edge(from: s64, to: s64)
+input relation Node(id: s64, weight: s64) primary key (id)
+output relation Path(from: s64, to: s64)
+output relation Leaf(id: s64)
+output relation Total(sum: s64)
+output relation Ratio(id: s64, value: s64)
+Path(x, y) :- Edge(x, y).
+Path(x, z) :- Path(x, y), Edge(y, z).
+Leaf(x) :- Edge(_, x), not Edge(x, _).
+Total(s) :- Node(_, w), var s = w.group_by(()).sum().
+Ratio(x, 100 / w) :- Node(x, w), Total(_).
+"""
+
+
+def filled(**options: object) -> Database:
+    db = database(PROGRAM, **options)
+    db.commit(insert={"Edge": [(1, 2), (2, 3), (3, 1), (3, 4)], "Node": [(1, 10), (2, 20)], "Path": [(7, 8)]})
+    db.commit(delete={"Edge": [(3, 1)]}, add_rules=["Leaf(y) :- Path(7, y)."])
+    return db
+
+
+def much(tx: Transaction) -> None:
+    """A bit of everything."""
+    tx.insert("Edge", [(4, 1), (4, 5)])
+    tx.delete("Edge", [(1, 2)])
+    tx.delete("Path", [(7, 8)])
+    tx.insert_or_update("Node", [(2, 25), (3, 30)])
+    tx.delete_key("Node", [1])
+    tx.remove_rule("Path(x, z) :- Path(x, y), Edge(y, z).")
+    tx.add_rule("relation New(x: s64)\nNew(x) :- Leaf(x), not Node(x, _).")
+    tx.add_rule("Path(x, x) :- Edge(x, _), 0 < count : { Edge(x, _) }.")
+
+
+def bad_row(tx: Transaction) -> None:
+    tx.insert("Edge", [(0, 0)] * 999 + [(0, "x")])
+
+
+def bad_key(tx: Transaction) -> None:
+    tx.insert("Node", [(4, 1), (2, 99)])
+
+
+def unsafe_rule(tx: Transaction) -> None:
+    tx.add_rule("Leaf(z) :- Edge(x, y).")
+
+
+def negative_cycle(tx: Transaction) -> None:
+    tx.add_rule("Edge(x, y) :- Path(x, y), not Leaf(y).")
+
+
+def wrong_type(tx: Transaction) -> None:
+    tx.add_rule('Leaf(x) :- Edge(x, "a").')
+
+
+def unknown_rule(tx: Transaction) -> None:
+    tx.remove_rule("Leaf(x) :- Leaf(x).")
+
+
+def failing_function(tx: Transaction) -> None:
+    tx.insert("Node", [(50, 0)])  # Ratio is the last stratum
+
+
+def overflowing_sum(tx: Transaction) -> None:
+    tx.insert("Node", [(50, 2**63 - 1), (51, 2**63 - 1)])
+
+
+def own_exception(tx: Transaction) -> None:
+    raise RuntimeError("not ours")
+
+
+def interrupt(tx: Transaction) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "dred", "fbf", "counting", "elastic", "dbsp", "recompute"])
+@pytest.mark.parametrize(
+    "go_wrong",
+    [
+        bad_row,
+        bad_key,
+        unsafe_rule,
+        negative_cycle,
+        wrong_type,
+        unknown_rule,
+        failing_function,
+        overflowing_sum,
+        own_exception,
+        interrupt,
+    ],
+)
+def test_what_goes_wrong_leaves_no_trace(go_wrong: Callable[[Transaction], None], algorithm: str) -> None:
+    db = filled(algorithm=algorithm)
+    before, path = whole_state(db), list(db["Path"])
+    with pytest.raises((TidelogError, RuntimeError, KeyboardInterrupt)), db.transaction() as tx:
+        much(tx)
+        go_wrong(tx)
+    assert whole_state(db) == before
+    assert list(db["Path"]) == path
+    with db.transaction() as tx:  # and it goes on from there
+        much(tx)
+    other = filled(algorithm=algorithm)
+    with other.transaction() as tx:
+        much(tx)
+    assert {name: list(db[name]) for name in db} == {name: list(other[name]) for name in other}
+
+
+def test_rollback() -> None:
+    db = filled()
+    before = whole_state(db)
+    tx = db.transaction()
+    much(tx)
+    tx.rollback()
+    assert whole_state(db) == before
+
+
+def test_errors_in_the_first_commit() -> None:
+    for program in (PROGRAM, PROGRAM + "Edge(1, 2)."):
+        db = database(program)
+        with pytest.raises(TidelogError):
+            db.commit(insert={"Edge": [(2, 3)], "Node": [(1, 0)]})
+        assert (db.version, list(db["Node"])) == (0, [])
+        db.commit(insert={"Edge": [(2, 3)], "Node": [(1, 1)]})
+        assert list(db["Ratio"]) == [(1, 100)]
+
+
+def test_a_program_that_fails_by_itself() -> None:
+    db = database("p(0). q(1 / x) :- p(x).")
+    for _ in range(2):
+        with pytest.raises(TidelogError, match="TL0401"):
+            list(db["p"])
+    with pytest.raises(TidelogError, match="TL0401"):
+        db.commit(delete={"p": [(0,)]})
+
+
+def test_an_interrupt_in_the_middle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever a commit is interrupted, it has either not happened or it has."""
+    from tidelog.maintain.update import Maintenance
+    from tidelog.session.maintained import Maintained
+
+    places: list[tuple[type, str]] = [
+        (Maintenance, "begin"),
+        (Maintenance, "update"),
+        (Maintained, "_apply"),
+        (Maintained, "_changed"),
+    ]
+    for owner, name in places:
+        db = filled()
+        before = whole_state(db)
+        work = getattr(owner, name)
+
+        def interrupted(*args: object, work: Callable[..., object] = work) -> object:
+            work(*args)
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, interrupted)
+            with pytest.raises(KeyboardInterrupt), db.transaction() as tx:
+                much(tx)
+        assert whole_state(db) == before
+
+
+def test_an_interrupt_while_the_changes_become_final(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tidelog.session.maintained import Maintained
+
+    db = filled()
+    commit = Maintained.commit
+
+    def interrupted(self: Maintained) -> None:
+        signal.raise_signal(signal.SIGINT)
+        commit(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Maintained, "commit", interrupted)
+        with pytest.raises(KeyboardInterrupt), db.transaction() as tx:
+            much(tx)
+    assert tx.changes.version == db.version == 3
+    assert list(db["Node"]) == [(2, 25), (3, 30)]
+    with db.transaction() as tx:
+        tx.modify("Node", 2, {"weight": 5})
+    assert list(db["Node"]) == [(2, 5), (3, 30)]
+
+
+def test_interrupts_are_held_back() -> None:
+    reached = []
+    with pytest.raises(KeyboardInterrupt), Uninterrupted():
+        signal.raise_signal(signal.SIGINT)
+        reached.append(1)
+    assert reached == [1]
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+    other = threading.Thread(target=lambda: Uninterrupted().__enter__())
+    other.start()
+    other.join()
+
+
+def test_readers_see_the_last_commit() -> None:
+    """While others commit, a reader finds whole commits only, and answers taken stay as they were."""
+    db = database("q(x) :- p(x). r(x) :- q(x).")
+    db.commit(insert={"p": [(0,)]})
+    wrong: list[object] = []
+    end = threading.Event()
+
+    def read() -> None:
+        while not end.is_set():
+            taken = [db["r"], db["q"], db["p"]]
+            found = [list(answer) for answer in taken]
+            if any(not rows or rows != list(taken[i]) for i, rows in enumerate(found)):
+                wrong.append(found)
+            if any(rows != [(n,) for n in range(len(rows))] for rows in found):
+                wrong.append(found)
+
+    readers = [threading.Thread(target=read) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    for number in range(1, 60):
+        db.commit(insert={"p": [(number,)]})
+        time.sleep(0.001)
+    end.set()
+    for reader in readers:
+        reader.join()
+    assert not wrong
+    assert len(db["r"]) == 60
