@@ -66,8 +66,13 @@ class Part:
 
 @cache
 def having(mark: Mark) -> Part:
-    """The tuples that have a mark."""
-    return Part(sum(1 << marks for marks in range(COMBINATIONS) if marks & mark))
+    """The tuples that have a mark, or one of several."""
+    table = 0
+    for one in (one for one in Mark if one & mark):
+        # Among the combinations, as many without the mark and as many with it take turns.
+        turn = ((1 << one) - 1) << one
+        table |= turn * (((1 << COMBINATIONS) - 1) // ((1 << 2 * one) - 1))
+    return Part(table)
 
 
 # The papers' sets.

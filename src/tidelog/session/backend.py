@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from tidelog.io.plain import Row
-from tidelog.plan.maintenance import Delta
 from tidelog.program.model import Relation
 from tidelog.session.definition import Definition
 from tidelog.session.report import Reporting
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from tidelog.plan.maintenance import Delta
 
 
 class Operation(NamedTuple):
@@ -32,7 +33,7 @@ class Operation(NamedTuple):
     counted: bool = True
 
 
-Changed = Mapping[str, tuple[Relation, Delta, tuple[int, int]]]
+Changed = Mapping[str, tuple[Relation, "Delta", tuple[int, int]]]
 
 
 @dataclass(frozen=True)

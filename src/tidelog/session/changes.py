@@ -17,13 +17,14 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from tidelog.io.plain import Row, rows_of_table
-from tidelog.plan.maintenance import Delta
 from tidelog.program.model import Relation
 from tidelog.session.errors import UnknownRelationError
 from tidelog.session.report import html_table, shown_row
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from tidelog.plan.maintenance import Delta
 
 MOST_SHOWN = 20
 

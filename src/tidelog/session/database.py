@@ -15,7 +15,6 @@ from weakref import WeakSet, finalize
 from tidelog.execute import EXECUTORS, open_executor
 from tidelog.io.output import write_files
 from tidelog.plan.executor import Executor
-from tidelog.plan.maintenance import Keeper
 from tidelog.program.model import Program, Relation
 from tidelog.session.answer import Answer
 from tidelog.session.backend import Backend, Operation, Outcome, Work
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tidelog.maintain.protocol import Algorithm
+    from tidelog.plan.maintenance import Keeper
 
 Rows = Mapping[str, object]
 
@@ -330,7 +330,7 @@ class Database:
         if self._state.definition.maintained:
             from tidelog.session.maintained import Maintained
 
-            keeper = cast(Keeper, open_executor(self.engine, threads=self._threads, keep=True))
+            keeper = cast("Keeper", open_executor(self.engine, threads=self._threads, keep=True))
             return Maintained(keeper, _algorithm(self._algorithm, self.policy), self._watch)
 
         def opener() -> Executor:

@@ -16,7 +16,6 @@ from weakref import ref
 
 from tidelog.io.plain import Row, rows_of_table, table_of_values
 from tidelog.plan.executor import Executor
-from tidelog.plan.maintenance import Delta
 from tidelog.program.model import Column, Relation
 from tidelog.session.backend import Outcome, Work
 from tidelog.session.evaluate import evaluate
@@ -25,6 +24,8 @@ from tidelog.syntax.errors import UnsupportedError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from tidelog.plan.maintenance import Delta
 
 Facts = Mapping[str, tuple["pa.Table", ...]]
 Lock = AbstractContextManager[object]
@@ -38,7 +39,7 @@ class Compared:
     inserted: pa.Table
 
 
-Entry = tuple[Relation, Delta, tuple[int, int]]
+Entry = tuple[Relation, "Delta", tuple[int, int]]
 
 
 class Comparison(Mapping[str, Entry]):
