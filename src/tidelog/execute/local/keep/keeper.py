@@ -131,6 +131,7 @@ class LocalKeeper(LocalExecutor):
 
     def rollback(self) -> None:
         """Everything as it was at `begin`."""
+        self._show_lost()  # a task may have failed in the middle of a renewal
         for name in self._fresh:
             self.relations.pop(name, None)
             self._ledgers.pop(name, None)
@@ -290,6 +291,7 @@ class LocalKeeper(LocalExecutor):
         for name, ledger in self._ledgers.items():
             if name not in relations and ledger.touched:
                 ledgers.hide_lost(ledger.stored.address)
+                ledger.record[at.HIDING] = 1
         for name in relations:
             stored, ledger = self.relations[name], self.ledger(name)
             explicit = np.flatnonzero(ledger.marks & np.uint16(Mark.EXPLICIT))
@@ -327,9 +329,15 @@ class LocalKeeper(LocalExecutor):
                 name,
             )
             stored.absorb()
-        for name, ledger in self._ledgers.items():
-            if name not in relations and ledger.touched and not ledgers.show_lost(ledger.stored.address):
-                raise MemoryError
+        self._show_lost()
+
+    def _show_lost(self) -> None:
+        """Link what was hidden for a renewal."""
+        for ledger in self._ledgers.values():
+            if ledger.record[at.HIDING]:
+                ledger.record[at.HIDING] = 0
+                if not ledgers.show_lost(ledger.stored.address):
+                    raise MemoryError
 
     def _compact(self, name: str) -> None:
         """Write a relation's rows anew, without those that are linked nowhere."""

@@ -21,6 +21,7 @@ MAP_UPTO = 19  # rows that are in the map; 0: there is no map yet
 AT_BEGIN = 20  # rows when the commit began
 DEAD = 21  # rows that are stored but linked nowhere
 OWN = 22  # 1 while a task runs that derives into the relation
+HIDING = 23  # 1 while rows that do not hold now are linked nowhere (see `ledger.hide_lost`)
 TRACE_POOL = 24  # nodes of traces (see `traces`): address, nodes used, capacity, first free one
 TRACE_USED = 25
 TRACE_CAPACITY = 26
@@ -54,7 +55,8 @@ F_SIGN = 9  # what an instance adds to the head's count
 F_RUNS = 10  # the runs that have the rule (see `timing`)
 F_OWN = 11  # how many atoms of the body are over the task's own relations
 F_SLOT = 12  # which of them drives; -1: none
-F_WORDS = 13
+F_OTHER = 13  # the same reading in another order; 0: there is none
+F_WORDS = 14
 
 # --- a step ------------------------------------------------------------------------
 KIND = 0
@@ -87,6 +89,7 @@ C_LIMIT = 6  # own tuples of the body must have a first below this
 C_FORM = 7  # the reading
 C_MODE = 8  # 0: tuples are read by parts; 1: by the runs that have them (see `timing`)
 C_POSSIBLE = 9  # address: for each level, the runs that can have the instance up to there
+C_WORK = 10  # address of the number of tuples looked at so far
 C_WORDS = 12
 STACK_WORDS = 3
 
@@ -106,6 +109,7 @@ R_COUNTS = 9  # address: instances of each reading
 R_RANKS = 10
 R_CURSOR = 11
 R_GUARD_CURSOR = 12
+R_WORK = 30  # tuples looked at
 # Of `steps`:
 R_K = 13  # the iteration
 R_BUCKETS = 14  # for each iteration the first of its events: address, room

@@ -4,7 +4,15 @@
 from __future__ import annotations
 
 from tidelog.execute.local.index import extend_index
-from tidelog.execute.local.keep.layout import ALL_MARKS, MARKS, NUMBERS, OLD_MARKS, TOUCHED, TOUCHED_ROWS
+from tidelog.execute.local.keep.layout import (
+    ALL_MARKS,
+    HIDING,
+    MARKS,
+    NUMBERS,
+    OLD_MARKS,
+    TOUCHED,
+    TOUCHED_ROWS,
+)
 from tidelog.execute.local.keep.ledger import (
     ADDED,
     DELETED,
@@ -13,6 +21,7 @@ from tidelog.execute.local.keep.ledger import (
     NO_ROOM,
     append_row,
     find_row,
+    holds_after,
     marks_of,
     push,
     set_marks,
@@ -59,21 +68,30 @@ def copy_marks(relation: int, marks: Words) -> None:
 
 
 @kernel
+def is_linked(ledger: int, row: int) -> bool:
+    """Whether a row is in the set and the indexes: it has marks, and is not hidden as one that is lost."""
+    marks = load16(word(ledger, MARKS) + 2 * row) & ALL_MARKS
+    if word(ledger, HIDING):
+        return bool(holds_after(marks))
+    return marks != 0
+
+
+@kernel
 def fill_index(relation: int, index: int) -> bool:
-    """Fill an empty index with the rows that have marks. False: no memory."""
+    """Fill an empty index with the rows that are linked. False: no memory."""
     ledger = word(relation, LEDGER)
     count = word(relation, COUNT)
     dead = 0
     if ledger:
         for row in range(count):
-            if load16(word(ledger, MARKS) + 2 * row) & ALL_MARKS == 0:
+            if not is_linked(ledger, row):
                 dead += 1
     if dead == 0:
         return extend_index(index, count)
     key = reallocate(0, 8 * word(index, SLOT_WORDS))
     row_bytes = 8 * word(relation, WORDS)
     for number in range(count):
-        if load16(word(ledger, MARKS) + 2 * number) & ALL_MARKS and not join_index(
+        if is_linked(ledger, number) and not join_index(
             index, word(relation, ROWS) + row_bytes * number, number, key
         ):
             release(key)
