@@ -213,6 +213,7 @@ class PhaseReport(TaskReport):
 
     phase: str = ""
     touched: int = 0
+    work: int = 0  # tuples looked at, also in vain; 0 where the executor does not count them
     details: dict[str, int] = field(default_factory=dict)
     considered: list[tuple[object, ...]] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)
@@ -270,7 +271,11 @@ class Keeper(Executor, Protocol):
     def keep_going(
         self, task: Maintaining | Materialising, watch: Watch = unwatched, budget: int | None = None
     ) -> PhaseReport:
-        """Run a task. Raises Abandoned once it has considered more than `budget` rule instances."""
+        """Run a task. Raises Abandoned once it has cost more than `budget`.
+
+        The cost is the number of tuples looked at, or of rule instances considered where an executor counts
+        only these.
+        """
 
     def undo(self, relations: Sequence[str]) -> None:
         """Put relations back to where they were before any task of this commit touched them.

@@ -25,13 +25,38 @@ def order_reading(reading: Reading, sizes: Statistics) -> tuple[int, ...]:
     """The body literals of a reading in the order of evaluation, as positions."""
     body = reading.rule.body
     if reading.driver is not None:
-        return _greedy(body, reading.driver, sizes)[1]
-    starts = [i for i, literal in enumerate(body) if isinstance(literal, Positive)]
-    return min((_greedy(body, start, sizes) for start in starts or [None]), key=lambda found: found[0])[1]
+        return _greedy(body, reading.driver, None, sizes)[1]
+    starts: list[int | None] = [i for i, literal in enumerate(body) if isinstance(literal, Positive)]
+    tried = [_greedy(body, start, None, sizes) for start in starts or [None]]
+    return min(tried, key=lambda found: found[0])[1]
 
 
-def _greedy(body: Sequence[Literal], start: int | None, sizes: Statistics) -> tuple[float, tuple[int, ...]]:
-    """The expected number of tuples along the way, and the order, from a first literal on."""
+def orders_of(reading: Reading, sizes: Statistics, most: int) -> list[tuple[int, ...]]:
+    """Orders of a driven reading to choose from when the driver's values are known, the best guess last.
+
+    Each takes another atom that shares a variable with the driver directly behind it. How many
+    matches an atom has depends on the values, and with a bad choice a search backwards costs more
+    than all that it saves.
+    """
+    body = reading.rule.body
+    best = order_reading(reading, sizes)
+    found = [best]
+    if len(best) > 1 and isinstance(body[best[1]], Positive):
+        for position, literal in enumerate(body):
+            if isinstance(literal, Positive) and position not in (reading.driver, best[1]):
+                order = _greedy(body, reading.driver, position, sizes)[1]
+                if order[1] == position and len(found) < most:
+                    found.append(order)
+    return found[::-1]
+
+
+def _greedy(
+    body: Sequence[Literal], start: int | None, second: int | None, sizes: Statistics
+) -> tuple[float, tuple[int, ...]]:
+    """The expected number of tuples along the way, and the order, from a first literal on.
+
+    `second` comes directly behind it, if the two share a variable and nothing else is ready by then.
+    """
     bound: set[str] = set()
     waiting = list(range(len(body)))
     order: list[int] = []
@@ -61,6 +86,8 @@ def _greedy(body: Sequence[Literal], start: int | None, sizes: Statistics) -> tu
         if order_matches := sizes.size(_relation(body[start]), Version.ALL):
             rows = float(order_matches)
         take(start)
+    if second is not None and _bound_columns(body[second], bound):
+        take(second)
     while waiting:
         others = [i for i in waiting if not isinstance(body[i], Positive) and ready(i)]
         safe = [i for i in others if not _can_fail(body[i])]

@@ -23,7 +23,7 @@ from tidelog.execute.local.relation import Index, StoredRelation
 from tidelog.plan.maintenance import Reading
 from tidelog.plan.order import Statistics
 from tidelog.plan.parts import COMBINATIONS, Part
-from tidelog.plan.reading_order import order_reading
+from tidelog.plan.reading_order import order_reading, orders_of
 from tidelog.plan.terms import definitions
 from tidelog.program.functions import FunctionFailure, evaluate
 from tidelog.program.model import (
@@ -47,6 +47,7 @@ from tidelog.program.types import BOOL
 from tidelog.syntax.errors import EvaluationError, UnsupportedError
 
 EVERYTHING = Part((1 << COMBINATIONS) - 1)
+MAX_ORDERS = 4
 FALSE, TRUE = Const(False, BOOL), Const(True, BOOL)
 
 
@@ -155,10 +156,14 @@ class Code:
         """
         number = len(self.rules)
         self.rules.append(reading.rule.id)
-        assembler = _Assembler(self, reading, backward, flip)
-        place = assembler.assemble(number, sign, runs)
-        self.registers = max(self.registers, assembler.count)
-        self.steps = max(self.steps, len(assembler.steps))
+        place = 0
+        order: tuple[int, ...] | None
+        for order in orders_of(reading, self.statistics, MAX_ORDERS) if backward else [None]:
+            assembler = _Assembler(self, reading, backward, flip)
+            other, place = place, assembler.assemble(number, sign, runs, order)
+            self.words[place + at.F_OTHER] = other
+            self.registers = max(self.registers, assembler.count)
+            self.steps = max(self.steps, len(assembler.steps))
         driver = None if reading.driver is None else _atom(reading, reading.driver).relation
         return place, driver
 
@@ -197,9 +202,9 @@ class _Assembler:
         self.count = 0
         self.steps: list[Step] = []
 
-    def assemble(self, number: int, sign: int, runs: int) -> int:
+    def assemble(self, number: int, sign: int, runs: int, order: tuple[int, ...] | None) -> int:
         rule = self.reading.rule
-        for position in order_reading(self.reading, self.code.statistics):
+        for position in order or order_reading(self.reading, self.code.statistics):
             self.literal(position)
         if not self.steps:
             self.steps.append(Step(at.UNIT))

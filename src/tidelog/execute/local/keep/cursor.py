@@ -30,6 +30,7 @@ from tidelog.execute.local.keep.layout import (
     C_SCRATCH,
     C_STACK,
     C_WIDE,
+    C_WORK,
     CALL,
     CHECK_COUNT,
     CHECKS,
@@ -37,6 +38,7 @@ from tidelog.execute.local.keep.layout import (
     F_CONSTANTS,
     F_HEAD,
     F_HEAD_REGISTERS,
+    F_OTHER,
     F_RUNS,
     F_STEP_COUNT,
     F_STEPS,
@@ -71,7 +73,17 @@ from tidelog.execute.local.keep.timing import (
     passes_in_step,
 )
 from tidelog.execute.local.layout import ARITY, CHECK_WORDS, COUNT, ENTRY_WORDS, LEDGER, ROWS, WORDS
-from tidelog.execute.local.memory import kernel, load8, load16, load32, load64, set_word, word
+from tidelog.execute.local.memory import (
+    inlined,
+    kernel,
+    load8,
+    load16,
+    load32,
+    load64,
+    set_word,
+    store64,
+    word,
+)
 from tidelog.execute.local.tupleset import LOW
 
 UNKNOWN = (1 << 32) - 1  # the row of a step that matched no row
@@ -151,6 +163,13 @@ def open_step(code: int, step: int, cursor: int, level: int) -> None:
         set_word(at, 1, 1)
 
 
+@inlined
+def work(cursor: int, tuples: int) -> None:
+    """Count tuples looked at."""
+    counter = word(cursor, C_WORK)
+    store64(counter, load64(counter) + tuples)
+
+
 @kernel
 def next_match(code: int, step: int, cursor: int, level: int) -> int:
     """Go to the next match of a step: FOUND, NONE, or MISS."""
@@ -160,6 +179,7 @@ def next_match(code: int, step: int, cursor: int, level: int) -> int:
     if kind == PROBE:
         place = word(at, 0)
         stride = word(at, 2)
+        before = left
         while left:
             row = load32(place)
             place += stride
@@ -167,20 +187,26 @@ def next_match(code: int, step: int, cursor: int, level: int) -> int:
             if take(code, step, cursor, level, row):
                 set_word(at, 0, place)
                 set_word(at, 1, left)
+                work(cursor, before - left)
                 return FOUND
         set_word(at, 1, 0)
+        work(cursor, before)
         return NONE
     if kind == SCAN:
         row = word(at, 0)
+        before = row
         while row < left:
             row += 1
             if take(code, step, cursor, level, row - 1):
                 set_word(at, 0, row)
+                work(cursor, row - before)
                 return FOUND
         set_word(at, 0, row)
+        work(cursor, row - before)
         return NONE
     if left == 0:
         return NONE
+    work(cursor, 1)
     if kind == CALL:
         index = word(code, step + INDEX)
         registers = word(cursor, C_REGISTERS)
@@ -221,7 +247,31 @@ def next_match(code: int, step: int, cursor: int, level: int) -> int:
 
 @kernel
 def start(code: int, form: int, cursor: int, row: int) -> None:
-    """Put a cursor before the first instance of a reading, driven by a row if the reading has a driver."""
+    """Put a cursor before the first instance of a reading, driven by a row if the reading has a driver.
+
+    Of a reading in several orders the one is taken whose second step has the fewest matches here.
+    """
+    if word(code, form + F_OTHER) == 0:
+        begin(code, form, cursor, row)
+        return
+    best, fewest, order = 0, -1, form
+    while order:
+        begin(code, order, cursor, row)
+        steps = word(code, order + F_STEPS)
+        if next_match(code, steps, cursor, 0) != FOUND:
+            set_word(cursor, C_LEVEL, -1)
+            return
+        open_step(code, steps + STEP_WORDS, cursor, 1)
+        matches = word(word(cursor, C_STACK), STACK_WORDS + 1)
+        if fewest < 0 or matches < fewest:
+            best, fewest = order, matches
+        order = word(code, order + F_OTHER)
+    begin(code, best, cursor, row)
+
+
+@kernel
+def begin(code: int, form: int, cursor: int, row: int) -> None:
+    """Put a cursor before the first instance of a reading in one order."""
     set_word(cursor, C_FORM, form)
     registers = word(cursor, C_REGISTERS)
     at = word(code, form + F_CONSTANTS)

@@ -25,6 +25,7 @@ from tidelog.execute.local.keep.layout import (
     C_STACK,
     C_WIDE,
     C_WORDS,
+    C_WORK,
     DONE,
     F_HEAD,
     F_STEP_COUNT,
@@ -57,6 +58,7 @@ from tidelog.execute.local.keep.layout import (
     R_ROW,
     R_ROW_RELATION,
     R_STAGE,
+    R_WORK,
     SOURCE,
     STACK_WORDS,
     STEP_WORDS,
@@ -130,6 +132,7 @@ def cursor_of(run: int, frame: int, registers: int, steps: int) -> int:
     set_word(cursor, C_POSSIBLE, at + 8 * (registers + (STACK_WORDS + 1) * steps))
     set_word(cursor, C_SCRATCH, word(word(run, R_GUARD_CURSOR), C_SCRATCH))
     set_word(cursor, C_WIDE, word(word(run, R_GUARD_CURSOR), C_WIDE))
+    set_word(cursor, C_WORK, run + 8 * R_WORK)
     return cursor
 
 

@@ -77,7 +77,7 @@ class RunningSteps(Running):
             if self.task.keep == "trace":
                 ledger.keep_traces()
             ledger.keep_scratch()
-        self.run[at.R_K :] = 0
+        self.run[at.R_K : at.R_WORK] = 0
         self.run[at.R_KEEP] = int(self.task.keep == "trace")
 
     def __call__(self, watch: Watch) -> None:

@@ -91,6 +91,7 @@ from tidelog.execute.local.keep.layout import (
     R_RELATION,
     R_ROUNDS,
     R_STAGE,
+    R_WORK,
     SLOT,
     SOURCE,
     STEP_WORDS,
@@ -174,9 +175,8 @@ def consider(run: int, number: int) -> bool:
     """Count an instance. False: the budget is spent."""
     counts = word(run, R_COUNTS)
     set_word(counts, number, word(counts, number) + 1)
-    considered = word(run, R_CONSIDERED) + 1
-    set_word(run, R_CONSIDERED, considered)
-    return considered <= word(run, R_BUDGET)
+    set_word(run, R_CONSIDERED, word(run, R_CONSIDERED) + 1)
+    return word(run, R_WORK) <= word(run, R_BUDGET)
 
 
 @kernel

@@ -45,6 +45,7 @@ from tidelog.execute.local.keep.layout import (
     R_RELATION,
     R_ROUNDS,
     R_STAGE,
+    R_WORK,
     TOO_MANY,
     TOUCHED_ROWS,
 )
@@ -87,9 +88,8 @@ def count_instance(code: int, cursor: int, run: int) -> bool:
     counts = word(run, R_COUNTS)
     number = word(code, word(cursor, C_FORM) + F_NUMBER)
     set_word(counts, number, word(counts, number) + 1)
-    considered = word(run, R_CONSIDERED) + 1
-    set_word(run, R_CONSIDERED, considered)
-    return considered <= word(run, R_BUDGET)
+    set_word(run, R_CONSIDERED, word(run, R_CONSIDERED) + 1)
+    return word(run, R_WORK) <= word(run, R_BUDGET)
 
 
 @kernel
@@ -246,6 +246,8 @@ def begin_round(relations: Words, code: int, forms: Words, owners: Words, guarde
             keep = False
             if guarded:
                 keep = marks & EXPLICIT != 0
+                if word(run, R_WORK) > word(run, R_BUDGET):
+                    return OVER_BUDGET
                 if not keep:
                     state = supported(code, forms, owners, number, run, row, ledger)
                     if state == MISS:
@@ -369,6 +371,8 @@ def redeem(
             row = word(word(ledger, TOUCHED_ROWS), word(run, R_POSITION))
             marks = marks_of(ledger, row)
             rank = -1
+            if word(run, R_WORK) > word(run, R_BUDGET):
+                return OVER_BUDGET
             if is_in(candidates, marks) and not marks & WAITING:
                 if is_in(known, marks):
                     rank = 0

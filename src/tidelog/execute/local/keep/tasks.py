@@ -63,6 +63,8 @@ class Running:
         self.run[at.R_COUNTS] = self.counted.ctypes.data
         self.run[at.R_CURSOR] = self.cursors[0].address
         self.run[at.R_GUARD_CURSOR] = self.cursors[1].address
+        for cursor in self.cursors:
+            cursor.record[at.C_WORK] = self.address + 8 * at.R_WORK
 
     @property
     def outgrown(self) -> bool:
@@ -89,6 +91,7 @@ class Running:
         """Be ready to run from the beginning."""
         run = self.run
         run[: at.R_COUNTS] = 0
+        run[at.R_WORK] = 0
         run[at.R_BUDGET] = UNLIMITED if budget is None else budget
         run[at.R_RANKS] = int(self.ranks)
         self.counted[:] = 0
@@ -137,6 +140,7 @@ class Running:
         report = PhaseReport(
             int(self.run[at.R_ROUNDS]), int(self.run[at.R_NEW]), phase=phase, touched=touched
         )
+        report.work = int(self.run[at.R_WORK])
         for rule, counted in zip(self.code.rules, self.counted.tolist(), strict=False):
             if counted:
                 report.instances[rule] = report.instances.get(rule, 0) + counted
