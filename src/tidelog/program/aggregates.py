@@ -58,8 +58,9 @@ def label(relation: str) -> str:
     """A relation's name for people: that of one made here says which aggregate of what it is part of."""
     whole, projected, columns = relation.partition(PROJECTED)
     if projected:
-        numbers = ", ".join(str(int(column) + 1) for column in columns.split("_") if column)
-        return f"{label(whole)} (only {f'column {numbers}' if numbers else 'whether any'})"
+        numbers = [str(int(column) + 1) for column in columns.split("_") if column]
+        told = f"column{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}" if numbers else "whether any"
+        return f"{label(whole)} (only {told})"
     head, *made = relation.split("$")
     return f"{head} ({made[1]}{''.join(_PARTS[part] for part in made[2:])})" if made else relation
 

@@ -139,8 +139,11 @@ class Recomputed:
         inserts = deletes = 0
         for operation in work.operations:
             name = operation.relation
-            columns = work.new.program.relations[name].columns
             rows = operation.rows
+            if name not in work.new.program.relations:  # it went with the last rule that spoke of it
+                deletes += len(rows) if operation.counted else 0
+                continue
+            columns = work.new.program.relations[name].columns
             table = table_of_values(rows, columns) if isinstance(rows, list | tuple) else rows
             if operation.insert:
                 if self._compare:
@@ -222,7 +225,7 @@ def _without(
                 found.add(row)
             else:
                 places.append(place)
-        kept.append(table.take(places) if len(places) < table.num_rows else table)
+        kept.append(_take(table, places) if len(places) < table.num_rows else table)
     return tuple(table for table in kept if table.num_rows), len(rows) - len(found)
 
 
@@ -237,6 +240,12 @@ def _compare(old: pa.Table | None, new: pa.Table | None, relation: Relation) -> 
     before, after = _identities(old, relation.columns), _identities(new, relation.columns)
     gone, came = set(before) - set(after), set(after) - set(before)
     return Compared(
-        old.take([i for i, row in enumerate(before) if row in gone]),
-        new.take([i for i, row in enumerate(after) if row in came]),
+        _take(old, [i for i, row in enumerate(before) if row in gone]),
+        _take(new, [i for i, row in enumerate(after) if row in came]),
     )
+
+
+def _take(table: pa.Table, places: list[int]) -> pa.Table:
+    import pyarrow as pa
+
+    return table.take(pa.array(places, pa.int64()))
