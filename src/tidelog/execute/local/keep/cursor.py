@@ -106,7 +106,7 @@ def suits(code: int, step: int, cursor: int, level: int, row: int) -> bool:
     return (
         word(code, step + BODY) == 0
         or word(cursor, C_LIMIT) == 0
-        or first_of(ledger, row) < word(cursor, C_LIMIT)
+        or first_of(ledger, row) + 1 < word(cursor, C_LIMIT)
     )
 
 

@@ -214,7 +214,7 @@ def queue_start(relations: Words, part: int, ranks: int) -> bool:
 def supported(code: int, forms: Words, owners: Words, number: int, run: int, row: int, ledger: int) -> int:
     """Whether an instance derives a row from lower ranks: FOUND, NONE, or MISS (to be called again)."""
     cursor = word(run, R_GUARD_CURSOR)
-    set_word(cursor, C_LIMIT, first_of(ledger, row))
+    set_word(cursor, C_LIMIT, first_of(ledger, row) + 1)
     while word(run, R_FORM) < len(forms):
         if owners[word(run, R_FORM)] == number:
             if not word(run, R_OPEN):
