@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,7 @@ def shell(program: Path, script: str | bytes, *args: str) -> Ended:
         for name, stream in zip(("stdin", "stdout", "stderr"), streams, strict=True):
             patch.setattr(sys, name, stream)
         patch.setattr(sys, "meta_path", [*sys.meta_path])
+        patch.setattr(logging.getLogger("tidelog"), "level", logging.WARNING)  # put back at the end
         with pytest.raises(SystemExit) as ended:
             app(["shell", str(program), *args], prog_name="tidelog")
     printed = []

@@ -186,6 +186,24 @@ def test_problems_with_a_rule_are_shown_in_the_script(program: Path) -> None:
     )
 
 
+def test_a_rule_of_an_earlier_transaction_that_fails(tmp_path: Path) -> None:
+    (tmp_path / "q.dl").write_text("input relation Edge(from: u32, to: u32)\noutput relation Half(n: u32)\n")
+    script = "start;\nadd rule\n  Half(50 / y) :- Edge(_, y).;\ncommit;\nstart; insert Edge(1, 0); commit;"
+    ended = shell(tmp_path / "q.dl", script, *SLOW)
+    assert (ended.code, ended.output) == (1, "")
+    lines = ended.errors.splitlines()
+    assert lines[0].startswith("error[TL0401]: ")
+    assert lines[1:3] == ["  --> <stdin>:5:27", "  --> <stdin>:3:3"]
+
+
+def test_a_rule_that_would_break_the_strata(program: Path) -> None:
+    script = "start;\nadd rule Path(x, x) :- Edge(x, _), not Path(x, 7).;\ncommit;"
+    ended = shell(program, script, *SLOW)
+    assert (ended.code, ended.output) == (1, "")
+    assert ended.errors.startswith("error[TL0305]: ")
+    assert "<stdin>:2:" in ended.errors and "<rule>" not in ended.errors
+
+
 def test_a_rule_that_is_not_there(program: Path) -> None:
     ended = shell(program, "start;\nremove rule 7;\n", *SLOW)
     assert ended.code == 1

@@ -8,10 +8,12 @@ updates it was in, the open transaction keeps what came before.
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from time import perf_counter_ns, sleep
 from typing import NoReturn
@@ -38,7 +40,7 @@ from tidelog.io.dat.commands import (
     Update,
     read_command,
 )
-from tidelog.io.dat.errors import ScriptError, moved, placed
+from tidelog.io.dat.errors import RulesOfScript, ScriptError, placed
 from tidelog.io.dat.items import row_order, write_record
 from tidelog.io.dat.script import Place, Script
 from tidelog.program.model import Relation, Value
@@ -46,11 +48,11 @@ from tidelog.session.changes import Changes
 from tidelog.session.database import Database
 from tidelog.session.transaction import Transaction
 from tidelog.syntax.errors import Diagnostic, InternalError, ProgramError, ResourceError, TidelogError
-from tidelog.syntax.source import Span
 
 PROMPT = ">> "
 HISTORY = ".tidelog_history"
 HISTORY_LENGTH = 1_000
+MOST_AT_ONCE = 10_000  # lines of a dump
 
 
 @dataclass
@@ -74,8 +76,8 @@ class Interpreter:
         self._transaction: Transaction | None = None
         # The list of updates being read, by relation: relations do not get in each other's way.
         self._pending: dict[str, list[Run]] = {}
-        self._binders: dict[str, Binder] = {}
-        self._rules: dict[str, Span] = {}  # the rules of the open transaction, and where they stand
+        self._binders: dict[str, tuple[Relation | None, Binder]] = {}
+        self._rules = RulesOfScript()
 
     @property
     def in_transaction(self) -> bool:
@@ -104,10 +106,9 @@ class Interpreter:
             return self._plain(command)
         except InternalError:
             raise
-        except ProgramError as error:
-            raise moved(error, self._rules) from error
         except TidelogError as error:
-            raise placed(error, place) from error
+            told = self._rules.moved(error)
+            raise (told if isinstance(told, ProgramError) else placed(told, place)) from error
 
     def _plain(self, command: Command) -> bool:
         match command:
@@ -115,7 +116,6 @@ class Interpreter:
                 if self.in_transaction:
                     self._refuse("a transaction is open", "commit it or roll it back first")
                 self._transaction = self._db.transaction()
-                self._rules.clear()
             case Commit(dump_changes):
                 self._commit(dump_changes=dump_changes)
             case Rollback():
@@ -123,18 +123,20 @@ class Interpreter:
                 self.close()
             case Dump(None):
                 for name in self._outputs():
-                    self._write(f"{name}:\n{self._dumped(name)}\n")
+                    self._write(f"{name}:\n")
+                    self._dump(name)
+                    self._write("\n")
             case Dump(item) if item is not None:
-                self._write(self._dumped(str(item.value)))
+                self._dump(str(item.value))
             case Clear(item):
-                self._clear(str(item.value))
+                self._open("clear").clear(str(item.value))
             case AddRule(text, start):
                 transaction = self._open("add rule")
-                self._rules[text] = self._script.span(start, self._script.at)
+                self._rules.add(text, self._script.span(start, self._script.at))
                 transaction.add_rule(text)
             case RemoveRule(rule, start):
                 transaction = self._open("remove rule")
-                self._rules[str(rule)] = self._script.span(start, self._script.at)
+                self._rules.add(str(rule), self._script.span(start, self._script.at))
                 transaction.remove_rule(rule)
             case Rules():
                 self._write("".join(f"{rule.id}: {rule.text}\n" for rule in self._db.rules))
@@ -205,23 +207,14 @@ class Interpreter:
 
     def _binder(self, name: str, transaction: Transaction) -> tuple[Relation | None, Binder]:
         """The relation, None for one that comes with these facts, and what makes rows of it."""
-        pending = transaction.rules.pending(transaction.types)
-        relation = (self._db if pending is None else pending).relations.get(name)
         if name not in self._binders:
+            pending = transaction.rules.pending(transaction.types)
+            relation = (self._db if pending is None else pending).relations.get(name)
             if relation is None:
-                transaction.delete(name, [])  # raises where there can be no such relation
+                transaction.insert(name, [])  # raises where there can be no such relation
             columns = None if relation is None else relation.columns
-            self._binders[name] = Binder(self._script, name, columns)
-        return relation, self._binders[name]
-
-    def _clear(self, name: str) -> None:
-        """Delete every fact of a relation, also those that came in this transaction."""
-        transaction = self._open("clear")
-        came = [op.rows for op in transaction.operations if op.insert and op.relation == name]
-        if not came or name in self._db:
-            came.append(self._db[name].to_arrow())
-        for rows in came:
-            transaction.delete(name, rows)
+            self._binders[name] = relation, Binder(self._script, name, columns)
+        return self._binders[name]
 
     def _commit(self, *, dump_changes: bool) -> None:
         transaction, self._transaction = self._open("commit"), None
@@ -253,10 +246,12 @@ class Interpreter:
             found = [name for name in relations if name in derived]
         return sorted(found)
 
-    def _dumped(self, name: str) -> str:
-        """The records of a relation, a line for each."""
+    def _dump(self, name: str) -> None:
+        """Print the records of a relation, a line for each, some at a time."""
         answer = self._db[name]
-        return "".join(f"{write_record(name, answer.relation.columns, row)}\n" for row in answer)
+        columns, rows = answer.relation.columns, iter(answer)
+        while lines := [f"{write_record(name, columns, row)}\n" for row in islice(rows, MOST_AT_ONCE)]:
+            self._write("".join(lines))
 
 
 def changes_text(changes: Changes) -> str:
@@ -274,6 +269,8 @@ def run_shell(program: Path, *, algorithm: str, engine: str, policy: str, thread
     """Carry out the commands of the standard input on a program."""
     if engine != "spark":
         keep_pandas_out()
+    if not sys.stderr.isatty():  # nobody waits for a word on why it takes time
+        logging.getLogger("tidelog").setLevel(logging.ERROR)
     with Database(program, algorithm=algorithm, engine=engine, policy=policy, threads=threads) as db:
         if sys.stdin.isatty():
             _converse(db)

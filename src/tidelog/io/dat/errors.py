@@ -6,10 +6,9 @@ TL0703 a command that needs a transaction, or none, TL0704 a command of DDlog th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
-from tidelog.syntax.errors import Diagnostic, Label, ProgramError, TidelogError
+from tidelog.syntax.errors import Diagnostic, EvaluationError, Label, ProgramError, TidelogError
 from tidelog.syntax.source import Span
 
 
@@ -29,17 +28,30 @@ def placed(error: TidelogError, place: object) -> ScriptError:
     return ScriptError("\n".join([heading, f"  --> {place}", *rest]))
 
 
-def moved(error: ProgramError, places: Mapping[str, Span]) -> ProgramError:
-    """Problems with rules, shown where these stand in the script: a text begins where its span does."""
+class RulesOfScript:
+    """Where the rules that a script has added stand in it, for problems with them."""
 
-    def span(old: Span) -> Span:
-        to = places.get(old.source.text)
+    def __init__(self) -> None:
+        self._spans: dict[str, Span] = {}
+
+    def add(self, text: str, span: Span) -> None:
+        """Remember a rule, whose text begins where the span does."""
+        self._spans[text] = span
+
+    def moved(self, error: TidelogError) -> TidelogError:
+        """An error that points at rules, pointing at them in the script."""
+        if isinstance(error, ProgramError):
+            return ProgramError([self._problem(problem) for problem in error.diagnostics])
+        if isinstance(error, EvaluationError) and error.span is not None:
+            return TidelogError(str(error).replace(f"--> {error.span}", f"--> {self._span(error.span)}", 1))
+        return error
+
+    def _problem(self, old: Diagnostic) -> Diagnostic:
+        others = tuple(Label(self._span(label.span), label.text) for label in old.others)
+        return replace(old, span=None if old.span is None else self._span(old.span), others=others)
+
+    def _span(self, old: Span) -> Span:
+        to = self._spans.get(old.source.text)
         if to is None:
             return old  # of the program that the rule came into
         return Span(to.source, to.start + old.start, to.start + old.end)
-
-    def problem(old: Diagnostic) -> Diagnostic:
-        others = tuple(Label(span(label.span), label.text) for label in old.others)
-        return replace(old, span=None if old.span is None else span(old.span), others=others)
-
-    return ProgramError([problem(old) for old in error.diagnostics])

@@ -32,6 +32,22 @@ class Place:
         return f"{self.script}:{self.line}:{self.column}"
 
 
+@dataclass(frozen=True, eq=False)
+class Excerpt(Source):
+    """Some lines of a script, numbered as there."""
+
+    first: int
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """Line and column of an offset in these lines."""
+        line, column = super().position(offset)
+        return line + self.first - 1, column
+
+    def line(self, number: int) -> str:
+        """The text of a line of the script."""
+        return super().line(number - self.first + 1)
+
+
 class Script:
     """Text that comes in lines. `text[at:]` has not been read yet; `at` is for readers to move."""
 
@@ -97,9 +113,8 @@ class Script:
         return found
 
     def span(self, start: int, end: int) -> Span:
-        """A span of the text; only while the command is being dealt with."""
-        before = self._line - 1
-        return Span(Source(self.name, "\n" * before + self.text), before + start, before + end)
+        """A span of the text, which outlives it; only while the command is being dealt with."""
+        return Span(Excerpt(self.name, self.text, self._line), start, end)
 
     def place(self, at: int) -> Place:
         """Line and column of an offset of the text."""
