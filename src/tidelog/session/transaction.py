@@ -259,6 +259,14 @@ class Transaction:
         else:
             with self._whole():
                 self.rules.remove(rule, self._facts)
+        self._keep_types()
+
+    def _keep_types(self) -> None:
+        """Relations that were given facts here stay, also if no rule speaks of them any more."""
+        before = self._definition
+        given = {operation.relation for operation in self.operations if operation.insert}
+        given &= before.relations.keys() - before.given.keys() - before.declared - self.types.keys()
+        self.types |= before.types_of(given)
 
     @contextmanager
     def _whole(self) -> Iterator[None]:
