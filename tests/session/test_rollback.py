@@ -7,10 +7,11 @@ import threading
 import time
 from collections.abc import Callable
 
+import pyarrow as pa
 import pytest
 
 from tests.session.states import database, whole_state
-from tidelog import Database, TidelogError, Transaction
+from tidelog import Database, EvaluationError, TidelogError, Transaction
 from tidelog.session.uninterrupted import Uninterrupted
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -119,6 +120,38 @@ def test_what_goes_wrong_leaves_no_trace(go_wrong: Callable[[Transaction], None]
     with other.transaction() as tx:
         much(tx)
     assert {name: list(db[name]) for name in db} == {name: list(other[name]) for name in other}
+
+
+def test_an_error_at_the_last_of_many_rows() -> None:
+    db = database("q(100 / x) :- p(x). r(x) :- q(x).")
+    db.commit(insert={"p": [(1,), (2,)]})
+    before = whole_state(db)
+    numbers = [*range(3, 20_000), 0]
+    with pytest.raises(EvaluationError) as caught:
+        db.commit(insert={"p": pa.table({"c0": numbers})}, delete={"p": [(1,)]})
+    assert caught.value.values == {"x": 0}
+    assert whole_state(db) == before
+    db.commit(insert={"p": [(5,)]})
+    assert list(db["r"]) == [(20,), (50,), (100,)]
+
+
+def test_when_there_is_no_way_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tidelog.maintain.update import Maintenance
+
+    db = filled()
+
+    def fail(self: Maintenance) -> None:
+        raise MemoryError
+
+    answer = db["Path"]
+    with monkeypatch.context() as patch:
+        patch.setattr(Maintenance, "rollback", fail)
+        with pytest.raises(MemoryError):
+            db.commit(insert={"Node": [(50, 0)]})
+    with pytest.raises(TidelogError, match="TL0515"):
+        db["Path"]
+    with pytest.raises(TidelogError, match="TL0515"):
+        list(answer)
 
 
 def test_rollback() -> None:

@@ -226,6 +226,16 @@ def test_the_first_text_decides_on_the_style() -> None:
     assert list(db["S"]) == [(1.5,), (3.0,)]
 
 
+def test_a_declaration_that_comes_too_late() -> None:
+    db = database()
+    db.commit(insert={"edge": [(1, 2)]})
+    with pytest.raises(ProgramError) as caught:
+        db.commit(add_rules=[".decl edge(x: symbol, y: symbol)"])
+    (problem,) = caught.value.diagnostics
+    assert (problem.code, problem.notes) == ("TL0516", ("it has the columns c0: s64, c1: s64",))
+    assert list(db["edge"]) == [(1, 2)]
+
+
 def test_facts_among_rules() -> None:
     db = database()
     with db.transaction() as tx:

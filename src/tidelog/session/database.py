@@ -245,11 +245,7 @@ class Database:
             if transaction.rules.any or transaction.types:
                 new = transaction.rules.definition(transaction.types)
             operations = transaction.operations
-            inserted = {o.relation for o in operations if o.insert}
-            forgotten = inserted - new.relations.keys()
-            if forgotten:  # they would go with the rules that spoke of them, were it not for the facts
-                new = transaction.rules.definition({**transaction.types, **definition.types_of(forgotten)})
-            unknown = inserted - new.given.keys() - new.declared
+            unknown = {o.relation for o in operations if o.insert} - new.given.keys() - new.declared
             if unknown:
                 new = new.with_given(unknown)
             version, ignored = self._state.version + 1, transaction.ignored_deletes
@@ -282,9 +278,8 @@ class Database:
         """Do the work of a commit. Where it raises, everything is as it was before."""
         started = perf_counter()
         first, done = self._backend is None, False
-        if self._backend is None:
-            self._backend = self._open()
-        backend, opened = self._backend, perf_counter()
+        backend = self._open() if self._backend is None else self._backend
+        opened = perf_counter()
         try:
             outcome = backend.prepare(work)
             report = outcome.report
@@ -292,9 +287,10 @@ class Database:
                 report.start_seconds = opened - started
             changes = ChangeSet(outcome.definition.relations, outcome.changed, work.version)
             if self._answers:
-                self._freeze(outcome)
+                self._freeze(backend, outcome)
             with Uninterrupted():
                 backend.commit()
+                self._backend = backend
                 self._state = _State(outcome.definition, work.version, report)
                 if transaction is not None:
                     self._keys.keep()
@@ -312,17 +308,18 @@ class Database:
         with Uninterrupted():
             try:
                 backend.rollback()
-            finally:
-                if first:
-                    self._backend = None
-                    backend.close()
+            except BaseException:  # there is no way back: better no answers than wrong ones
+                self._closed, self._backend = True, None
+                backend.close()
+                raise
+            if first:
+                backend.close()
 
-    def _freeze(self, outcome: Outcome) -> None:
+    def _freeze(self, backend: Backend, outcome: Outcome) -> None:
         """Take answers in use out of the engine before it changes."""
-        assert self._backend is not None
         for answer in list(self._answers):
             name = answer.relation.name
-            if not self._backend.in_place or name in outcome.changed or name in outcome.dropped:
+            if not backend.in_place or name in outcome.changed or name in outcome.dropped:
                 answer.freeze()
                 self._answers.discard(answer)
 

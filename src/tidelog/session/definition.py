@@ -30,6 +30,7 @@ from tidelog.program.strata import body_relations, stratify
 from tidelog.program.types import UNKNOWN, Type
 from tidelog.session.errors import UnknownRuleError
 from tidelog.syntax import ast
+from tidelog.syntax.errors import Diagnostic, ProgramError
 from tidelog.syntax.parser import parse
 
 Types = tuple[Type, ...]
@@ -175,6 +176,7 @@ class Definition:
         if self.maintained:
             program = project_negations(program)
         program, numbers = stabilise(self.program, program, self.numbers)
+        self._check_declared(declared, program)
         known = {name: _types(r) if (r := program.relations.get(name)) else t for name, t in known.items()}
         next_rule = max([self.next_rule, *(rule.id + 1 for rule in numbered)])
         return replace(
@@ -187,6 +189,19 @@ class Definition:
             numbers=numbers,
             next_rule=next_rule,
         )
+
+    def _check_declared(self, declared: Sequence[ast.Item], program: Program) -> None:
+        """A declaration comes too late for a relation that is there with other columns."""
+        problems = []
+        for item in declared:
+            old = self.relations.get(item.name) if isinstance(item, ast.RelationDecl) else None
+            if old is not None and old.columns != program.relations[old.name].columns:
+                columns = ", ".join(f"{column.name}: {column.type}" for column in old.columns)
+                message = f"relation `{old.name}` is there already, and not declared so"
+                note = f"it has the columns {columns}"
+                problems.append(Diagnostic("TL0516", message, item.span, notes=(note,)))
+        if problems:
+            raise ProgramError(problems)
 
     def with_given(self, names: Iterable[str]) -> Definition:
         """With facts in more relations, whose types are known."""

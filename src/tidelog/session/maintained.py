@@ -11,7 +11,9 @@ from tidelog.plan.maintenance import Delta, Keeper
 from tidelog.program.model import Relation, Stratum
 from tidelog.session.backend import Changed, Operation, Outcome, Work
 from tidelog.session.definition import Definition
+from tidelog.session.errors import closed
 from tidelog.session.report import Moment, Report, Reporting, Watch, labels
+from tidelog.session.uninterrupted import Uninterrupted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,13 +32,16 @@ class Maintained:
         self._watch = watch
         self._stored: dict[str, Relation] = {}
         self._next = self._stored
+        self._begun = self._closed = False
 
     def prepare(self, work: Work) -> Outcome:
         """Apply the operations, and bring every stratum up to date."""
         keeper, maintenance = self.keeper, self.maintenance
         definition, stored = work.new, self._stored
         strata = definition.strata
-        maintenance.begin(strata)
+        with Uninterrupted():
+            self._begun = True
+            maintenance.begin(strata)
         self._next = stored
         if definition is not work.old:
             live = definition.live.relations
@@ -107,12 +112,14 @@ class Maintained:
     def commit(self) -> None:
         """What was prepared is what holds."""
         self.maintenance.commit()
-        self._stored = self._next
+        self._stored, self._begun = self._next, False
 
     def rollback(self) -> None:
         """Everything is as it was before."""
         self._next = self._stored
-        self.maintenance.rollback()
+        if self._begun:
+            self.maintenance.rollback()
+            self._begun = False
 
     def size(self, relation: Relation) -> int:
         """The number of tuples; a relation that waits for its types has none."""
@@ -120,6 +127,8 @@ class Maintained:
 
     def table(self, relation: Relation) -> pa.Table:
         """The tuples of a relation."""
+        if self._closed:  # only where there was no way back, and so no time to take answers out
+            raise closed()
         if relation.name in self._stored:
             return self.keeper.table(relation.name)
         from tidelog.program.arrow import arrow_schema
@@ -128,6 +137,7 @@ class Maintained:
 
     def close(self) -> None:
         """Give back what the engine holds."""
+        self._closed = True
         self.keeper.close()
 
     def _watch_strata(self, strata: Sequence[Stratum]) -> _Told:
