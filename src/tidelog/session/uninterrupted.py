@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import signal
 import threading
+from importlib import import_module
+from importlib.util import find_spec
 from types import FrameType, TracebackType
-from typing import Any, cast
+from typing import Any
 
-# Without the conversions to and from enumerations, which take longer than the rest.
-_signal = getattr(signal.signal, "__wrapped__", signal.signal)
-_getsignal = getattr(signal.getsignal, "__wrapped__", signal.getsignal)
+# What `signal` is made of, without the conversions to and from enumerations that take longer than the rest.
+_plain: Any = import_module("_signal" if find_spec("_signal") else "signal")
 _INTERRUPT = int(signal.SIGINT)
 
 
@@ -20,9 +21,9 @@ class Uninterrupted:
         self._frames: list[tuple[int, FrameType | None]] = []
         self._before: object = None
         if threading.current_thread() is threading.main_thread():
-            before = _getsignal(_INTERRUPT)
+            before = _plain.getsignal(_INTERRUPT)
             if callable(before):  # not where interrupts are ignored, or are not Python's affair
-                _signal(_INTERRUPT, lambda number, frame: self._frames.append((number, frame)))
+                _plain.signal(_INTERRUPT, lambda number, frame: self._frames.append((number, frame)))
                 self._before = before
 
     def __exit__(
@@ -30,6 +31,6 @@ class Uninterrupted:
     ) -> None:
         before = self._before
         if before is not None:
-            _signal(_INTERRUPT, cast(Any, before))
+            _plain.signal(_INTERRUPT, before)
             if self._frames:
                 before(*self._frames[0])  # type: ignore[operator]
