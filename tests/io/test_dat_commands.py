@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from random import Random
 
 import pytest
 
@@ -215,6 +216,42 @@ def test_what_was_read_is_forgotten() -> None:
 def test_the_quick_way_of_reading_a_record_is_the_same(values: str) -> None:
     quick, slow = (next(commands(f"insert R({values}{comment});")) for comment in ("", " # no quick way\n"))
     assert quick == slow
+
+
+WHOLE = r"""
+start; insert R(1, "a\n;"), insert R{.x = -2.5, .s = true}, delete R[(0xff, [1, C{2}])];
+modify R (1, "k") <- R{.x = 1}; delete_key R 3, insert_or_update R();
+add rule P(x) :- Q(x, "y;"), x > 1.; remove rule 7; commit dump_changes; dump R; echo text # text;
+# comment
+sleep 1; clear R; rollback; exit;
+"""
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_nothing_but_its_own_errors_come_of_garbage(seed: int) -> None:
+    random = Random(seed)
+    text = list(WHOLE)
+    for _ in range(random.randint(1, 12)):
+        at = random.randrange(len(text))
+        match random.randrange(3):
+            case 0:
+                del text[at : at + random.randint(1, 30)]
+            case 1:
+                text.insert(at, random.choice('"\\;,(){}[].=<-#%@0x1e9 \n\u00e9\x00'))
+            case _:
+                text[at:at] = text[at : at + random.randint(1, 30)]
+        text = text or ["x"]
+    script = script_of("".join(text))
+    errors = 0
+    while True:  # as on a terminal, where an error is not the end
+        try:
+            if read_command(script) is None:
+                break
+        except ScriptError as error:
+            assert str(error).startswith("error[TL07")
+            errors += 1
+            script.drop()
+    assert errors <= len(text)
 
 
 # --- rows ----------------------------------------------------------------------

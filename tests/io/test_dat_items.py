@@ -100,6 +100,7 @@ def test_compound_values(text: str, expected: object) -> None:
     [
         ("12abc", "expected a value, found `12abc`", 1),
         ("32'd10", "expected a value, found `32`", 1),
+        ("1e999", "number too large for a float", 1),
         ("  *", "expected a value, found `*`", 3),
         ('  "open', "this string is not closed", 3),
         (r'"a\q"', r"unknown escape '\q'", 1),

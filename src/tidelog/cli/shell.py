@@ -47,7 +47,7 @@ from tidelog.program.model import Relation, Value
 from tidelog.session.changes import Changes
 from tidelog.session.database import Database
 from tidelog.session.transaction import Transaction
-from tidelog.syntax.errors import Diagnostic, InternalError, ProgramError, ResourceError, TidelogError
+from tidelog.syntax.errors import Diagnostic, InternalError, ResourceError, TidelogError
 
 PROMPT = ">> "
 HISTORY = ".tidelog_history"
@@ -104,11 +104,8 @@ class Interpreter:
         self._binders.clear()  # a rule or a commit may give a relation other columns
         try:
             return self._plain(command)
-        except InternalError:
-            raise
         except TidelogError as error:
-            told = self._rules.moved(error)
-            raise (told if isinstance(told, ProgramError) else placed(told, place)) from error
+            raise placed(self._rules.moved(error), place) from error
 
     def _plain(self, command: Command) -> bool:
         match command:
@@ -184,8 +181,6 @@ class Interpreter:
             for run in runs:
                 try:
                     self._apply(relation, run)
-                except InternalError:
-                    raise
                 except TidelogError as error:
                     raise placed(error, run.place) from error
 
@@ -218,7 +213,7 @@ class Interpreter:
 
     def _commit(self, *, dump_changes: bool) -> None:
         transaction, self._transaction = self._open("commit"), None
-        before = self._outputs()
+        before = self._outputs() if dump_changes else []
         changes = transaction.commit()
         if dump_changes:
             # A relation that went with its last rule has changed too.

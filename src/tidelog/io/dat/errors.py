@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tidelog.syntax.errors import Diagnostic, EvaluationError, Label, ProgramError, TidelogError
+from tidelog.syntax.errors import (
+    Diagnostic,
+    EvaluationError,
+    InternalError,
+    Label,
+    ProgramError,
+    TidelogError,
+)
 from tidelog.syntax.source import Span
 
 
@@ -20,9 +27,9 @@ class ScriptError(TidelogError):
         super().__init__(problem.render() if isinstance(problem, Diagnostic) else problem)
 
 
-def placed(error: TidelogError, place: object) -> ScriptError:
-    """An error that came of carrying out a command, with the place of the command."""
-    if isinstance(error, ScriptError):
+def placed(error: TidelogError, place: object) -> TidelogError:
+    """An error that came of carrying out a command, with the place of the command if it tells none."""
+    if isinstance(error, ScriptError | ProgramError | InternalError):
         return error
     heading, *rest = str(error).split("\n")
     return ScriptError("\n".join([heading, f"  --> {place}", *rest]))

@@ -80,7 +80,10 @@ def _read(script: Script, start: int, depth: int) -> Value | Compound:
         number = int(digits, 16) if hexadecimal else text_int(digits)
         return -number if sign else number
     if found := script.match(_FLOAT):
-        return float(found[0])
+        real = float(found[0])
+        if math.isinf(real):
+            script.refuse("number too large for a float", start, script.at, hint="infinity is written `inf`")
+        return real
     if script.match(_INFINITE):
         return -math.inf
     if letter in "%@":
