@@ -8,14 +8,14 @@ from then on they are facts like any other.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from tidelog.io.plain import PlainRows
 from tidelog.program.check import check
 from tidelog.program.declare import Earlier, atoms_of
-from tidelog.program.identity import Numbers, canonical, stabilise, used_numbers
 from tidelog.program.lower import rule_text
 from tidelog.program.model import (
     Column,
@@ -25,13 +25,15 @@ from tidelog.program.model import (
     Relation,
     Stratum,
 )
-from tidelog.program.projections import project_negations
 from tidelog.program.strata import body_relations, stratify
 from tidelog.program.types import UNKNOWN, Type
 from tidelog.session.errors import UnknownRuleError
 from tidelog.syntax import ast
 from tidelog.syntax.errors import Diagnostic, ProgramError
 from tidelog.syntax.parser import parse
+
+if TYPE_CHECKING:
+    from tidelog.program.identity import Numbers
 
 Types = tuple[Type, ...]
 MOST_COMPARED = 2_000  # rules that are compared with the text of one that is not there
@@ -47,6 +49,8 @@ class NumberedRule:
     @cached_property
     def canonical(self) -> str:
         """What all ways to write this rule have in common."""
+        from tidelog.program.identity import canonical
+
         return canonical(self.rule)
 
     @cached_property
@@ -72,7 +76,7 @@ class Definition:
     facts: tuple[Fact, ...]
     program: Program
     maintained: bool
-    numbers: Numbers = field(default_factory=Numbers)
+    numbers: Numbers | None = None  # where numbers of rules go on; None: after those of the program
     next_rule: int = 1
 
     @staticmethod
@@ -81,7 +85,7 @@ class Definition:
         program = check(module)
         facts, program = program.facts, replace(program, facts=())
         if maintained:
-            program = project_negations(program)
+            program = _projected(program)
         others: list[ast.Item] = []
         rules: list[NumberedRule] = []
         for item in module.items:
@@ -100,7 +104,7 @@ class Definition:
             facts,
             program,
             maintained,
-            used_numbers(program),
+            None,
             len(rules) + 1,
         )
 
@@ -161,6 +165,8 @@ class Definition:
         dialect: ast.Dialect | None = None,
     ) -> Definition:
         """With other rules, more declarations, and types that facts have shown. Raises ProgramError."""
+        from tidelog.program.identity import stabilise, used_numbers
+
         numbered = self.rules if rules is None else tuple(rules)
         others = (*self.others, *declared)
         known = {**self.given, **(given or {})}
@@ -174,8 +180,9 @@ class Definition:
         }
         program = check(module, known, earlier=Earlier(settled, self.written))
         if self.maintained:
-            program = project_negations(program)
-        program, numbers = stabilise(self.program, program, self.numbers)
+            program = _projected(program)
+        numbers = self.numbers or used_numbers(self.program)
+        program, numbers = stabilise(self.program, program, numbers)
         self._check_declared(declared, program)
         known = {name: _types(r) if (r := program.relations.get(name)) else t for name, t in known.items()}
         next_rule = max([self.next_rule, *(rule.id + 1 for rule in numbered)])
@@ -242,6 +249,8 @@ class Definition:
 
 def find_rules(rules: Sequence[NumberedRule], wanted: ast.Rule) -> list[NumberedRule]:
     """The rules that are the same as one that was written. Raises UnknownRuleError."""
+    from tidelog.program.identity import canonical
+
     form = canonical(wanted)
     found = [rule for rule in rules if rule.canonical == form]
     if not found:
@@ -267,6 +276,12 @@ def spoken_of(rules: Iterable[NumberedRule]) -> set[str]:
 def columns_with(columns: Sequence[Column], types: Types) -> tuple[Column, ...]:
     """Columns with other types."""
     return tuple(Column(column.name, type) for column, type in zip(columns, types, strict=True))
+
+
+def _projected(program: Program) -> Program:
+    from tidelog.program.projections import project_negations
+
+    return project_negations(program)
 
 
 def _types(relation: Relation) -> Types:

@@ -15,7 +15,6 @@ from tidelog.io.rows import table_of_rows
 from tidelog.program.model import Column, Relation
 from tidelog.program.types import UNKNOWN
 from tidelog.session.backend import Operation
-from tidelog.session.by_key import delete_keys, modified, replaced
 from tidelog.session.changes import ChangeSet
 from tidelog.session.definition import Definition, Types, columns_with
 from tidelog.session.errors import UnknownRelationError, ended, no_key, not_committed
@@ -88,6 +87,8 @@ class Transaction:
 
     def insert_or_update(self, relation: str, rows: object) -> None:
         """Add rows, each in place of the one with the same primary key if there is one."""
+        from tidelog.session.by_key import replaced
+
         self._check_open()
         found = self._keyed(relation)
         given = self._python_rows(found, rows)
@@ -95,6 +96,8 @@ class Transaction:
 
     def delete_key(self, relation: str, keys: Iterable[object]) -> None:
         """Take away the rows with some primary keys: values, or tuples where a key has several columns."""
+        from tidelog.session.by_key import delete_keys
+
         self._check_open()
         found = self._keyed(relation)
         gone, missed = delete_keys(self._keys, found, keys)
@@ -103,6 +106,8 @@ class Transaction:
 
     def modify(self, relation: str, key: object, values: Mapping[str, object]) -> None:
         """Change columns of the row with a primary key. Raises DataError if there is none."""
+        from tidelog.session.by_key import modified
+
         self._check_open()
         found = self._keyed(relation)
         old, new = modified(self._keys, found, key, values)
@@ -191,8 +196,13 @@ class Transaction:
         self.operations.append(Operation(insert, relation, table))
 
     def _settle(self, relation: str, columns: tuple[Column, ...], *, insert: bool) -> None:
-        """A relation that came with a rule of this transaction stays for its facts if that goes again."""
-        if insert and relation not in self._definition.relations and relation not in self._known().declared:
+        """What rules of this transaction have settled about a relation stays for its facts if they go again."""
+        before = self._definition.relations.get(relation)
+        if (
+            insert
+            and (before is None or any(column.type == UNKNOWN for column in before.columns))
+            and relation not in self._known().declared
+        ):
             self.types[relation] = tuple(column.type for column in columns)
 
     def _replace(self, relation: Relation, gone: list[Row], new: list[Row]) -> None:
