@@ -2,26 +2,29 @@
 
     Auto(stratum, changes)
     1  if the policy is not to choose, do as it says
-    2  c is the number of tuples that have changed below the stratum
-    3  if c is more than a part of all that is below, recompute
-    4  x is what the update should cost: c times what a change has cost of late
-    5  f is what recomputing costs: what it did the last time
-    6  if x is more than f, recompute
-    7  run `ranked`, and let it cost the greatest of: a share of f, twice x, a few thousand
-    8  if it costs more, drop what it did and recompute
+    2  l and g are the numbers of tuples lost and gained below the stratum
+    3  f is the time that recomputing took the last time
+    4  x is the time that the update should take: what a lost tuple and what a gained one have cost of
+       late, in tuples looked at, times l and g, at the speed of the last updates; unknown at first
+    5  if x is more than f, recompute
+    6  run `ranked`, but no longer than a share of f; where x promises that it pays, up to f
+    7  if that is not enough, drop what it did and recompute
 
-Costs are rule instances, so that what is chosen does not depend on the clock. An instance of an
-update counts for more than one of recomputing (`DEARER`), as it is found by probing, not by
-streaming. What is chosen, and why, is in `Auto.choice` and from there in the commit's report.
+So a commit costs at most the share more than recomputing, and an update that was abandoned
+makes the next one like it look as dear as it was. Costs differ by orders of magnitude from one
+fact to the next, so *of late* is a mean of logarithms: one bad fact does not spoil the others.
 
-Both algorithms keep ranks, so they can take turns at no cost.
+Both algorithms keep ranks and take turns at no cost. What was chosen, and why, is in `Auto.choice`
+and from there in the commit's report.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import exp, log
+from time import perf_counter
 
-from tidelog.maintain.protocol import Choice, StratumChange, considered, renewal
+from tidelog.maintain.protocol import Choice, StratumChange, cost, renewal
 from tidelog.maintain.ranked import Ranked
 from tidelog.maintain.seminaive import Recompute
 from tidelog.plan.executor import Watch
@@ -31,19 +34,46 @@ from tidelog.program.strata import body_relations
 
 POLICIES = ("auto", "incremental", "full")
 
-SHARE = 0.2  # of recomputing: what an update may cost in any case
-LEAST = 5_000  # instances that an update may consider in any case
-DEARER = 2.0  # what an instance costs in an update, against recomputing
+SHARE = 0.15  # of recomputing: the time that an update may take in any case
+LEAST = 0.002  # seconds that it may take in any case
 MUCH = 0.5  # of all below: so many changes, and recomputing is taken at once
 RECENT = 0.3  # the weight of the newest update in what a change has cost of late
+SPEED = 10_000_000.0  # tuples looked at in a second, until it has been measured
+ENOUGH = 20_000  # tuples looked at by an update that the speed can be measured with
 
 
 @dataclass
 class Past:
-    """What is remembered of a stratum: instances of the last recomputing, and instances per change."""
+    """What is remembered of a stratum."""
 
-    full: int
-    rate: float | None = None
+    full: float  # seconds of the last recomputing
+    lost: float | None = None  # tuples looked at for each tuple lost below, of late
+    gained: float | None = None
+    speed: float = SPEED
+
+    def expected(self, lost: int, gained: int) -> float | None:
+        """The seconds that an update should take; None: nothing like it has been seen."""
+        if (lost and self.lost is None) or (gained and self.gained is None):
+            return None
+        return (lost * (self.lost or 0.0) + gained * (self.gained or 0.0)) / self.speed
+
+    def learn(self, lost: int, gained: int, work: int) -> None:
+        """An update has looked at so many tuples."""
+        rate = max(1, work) / max(1, lost + gained)
+        if lost:
+            self.lost = _mean(self.lost, rate)
+        if gained and not lost:  # together with losses, these are what has cost most
+            self.gained = _mean(self.gained, rate)
+
+    def measure(self, work: int, seconds: float) -> None:
+        """So many tuples were looked at in so many seconds."""
+        if work >= ENOUGH:
+            self.speed = _mean(self.speed, work / seconds)
+
+
+def _mean(old: float | None, new: float) -> float:
+    """The newest of many, weighed in, on a logarithmic scale."""
+    return new if old is None else exp((1 - RECENT) * log(old) + RECENT * log(new))
 
 
 class Auto:
@@ -64,60 +94,77 @@ class Auto:
         self._ranked, self._recompute = Ranked(), Recompute()
 
     def start(self, stratum: Stratum, keeper: Keeper, watch: Watch) -> list[PhaseReport]:
-        """Semi-naive; what it costs is remembered."""
+        """Semi-naive; the time it takes is remembered."""
+        started = perf_counter()
         reports = self._recompute.start(stratum, keeper, watch)
-        past = self._past.setdefault(stratum.relations, Past(0))
-        past.full = considered(reports)
+        self._took(stratum, perf_counter() - started)
         return reports
 
     def update(
         self, change: StratumChange, keeper: Keeper, watch: Watch, budget: int | None
     ) -> list[PhaseReport]:
-        """Steps 1 to 8. A budget from outside leaves no choice but to update within it."""
+        """Steps 1 to 7. A budget from outside leaves no choice but to update within it."""
         stratum = change.stratum
         if self.policy == "full":  # step 1
             return self._full(stratum, keeper, watch, "by policy")
         if self.policy == "incremental" or budget is not None:
             self._choose(stratum, self._ranked.name, "by policy" if budget is None else "within a budget")
             return self._ranked.update(change, keeper, watch, budget)
-        changes, below = _changes(change, keeper)  # step 2
+        lost, gained, below = _changes(change, keeper)  # step 2
         past = self._past.get(stratum.relations)
-        if past is None:  # another algorithm started it: each tuple has an instance at least
-            past = self._past[stratum.relations] = Past(sum(keeper.size(r) for r in stratum.relations))
-        if changes > MUCH * below:  # step 3
-            return self._full(stratum, keeper, watch, f"{changes:,} changes in {below:,} tuples below")
-        expected = None if past.rate is None else changes * past.rate  # step 4
-        if expected is not None and expected > past.full:  # steps 5 and 6
-            past.rate = (1 - RECENT) * (past.rate or 0.0)  # so that it is tried again some time
-            why = f"an update would cost about {expected:,.0f}, recomputing {past.full:,}"
+        if past is None:  # another algorithm started it: a guess, until it is recomputed
+            size = sum(keeper.size(relation) for relation in stratum.relations)
+            past = self._past[stratum.relations] = Past(size / SPEED)  # step 3
+        changes = f"{lost + gained:,} changes below"
+        if lost + gained > MUCH * below:
+            return self._full(stratum, keeper, watch, f"{changes}, of {below:,} tuples")
+        expected = past.expected(lost, gained)  # step 4
+        if expected is not None and expected > max(past.full, LEAST):  # step 5
+            why = f"{changes}: {_ms(expected)} expected, recomputing took {_ms(past.full)}"
+            past.learn(lost, gained, 1)  # so that an update is tried again some time
             return self._full(stratum, keeper, watch, why)
-        allowed = int(max(SHARE * past.full, 2 * (expected or 0), LEAST) / DEARER)  # step 7
-        try:
-            reports = self._ranked.update(change, keeper, watch, allowed)
-        except Abandoned:  # step 8
-            self._learn(past, changes, allowed)
+        allowed = max(SHARE * past.full, LEAST)
+        if expected is not None:
+            allowed = max(allowed, min(2 * expected, past.full))
+        started = perf_counter()
+        work = int(allowed * past.speed)
+        try:  # step 6
+            reports = self._ranked.update(change, keeper, watch, work)
+        except Abandoned:  # step 7
             keeper.undo(stratum.relations)
-            why = f"an update was abandoned after {allowed:,} rule instances, recomputing cost {past.full:,}"
+            took = perf_counter() - started
+            past.measure(work, took)
+            past.learn(lost, gained, 2 * work)
+            why = f"{changes}: an update was abandoned after {_ms(took)}, recomputing took {_ms(past.full)}"
             return [PhaseReport(phase="abandoned"), *self._full(stratum, keeper, watch, why)]
-        self._learn(past, changes, considered(reports))
-        why = f"{changes:,} changes below" + ("" if expected is None else f", about {expected:,.0f} expected")
-        self._choose(stratum, self._ranked.name, f"{why}, recomputing cost {past.full:,}")
+        past.measure(cost(reports), perf_counter() - started)
+        past.learn(lost, gained, cost(reports))
+        guess = "" if expected is None else f", {_ms(expected)} expected"
+        self._choose(stratum, self._ranked.name, f"{changes}{guess}, recomputing took {_ms(past.full)}")
         return reports
 
     def _full(self, stratum: Stratum, keeper: Keeper, watch: Watch, why: str) -> list[PhaseReport]:
         self._choose(stratum, self._recompute.name, why)
-        return renewal(self, stratum, keeper, watch)
+        started = perf_counter()
+        reports = renewal(self._recompute, stratum, keeper, watch)
+        self._took(stratum, perf_counter() - started)
+        return reports
+
+    def _took(self, stratum: Stratum, seconds: float) -> None:
+        past = self._past.setdefault(stratum.relations, Past(seconds))
+        past.full = seconds
 
     def _choose(self, stratum: Stratum, algorithm: str, why: str) -> None:
         self.choice = Choice(stratum.index, algorithm, why)
 
-    def _learn(self, past: Past, changes: int, instances: int) -> None:
-        rate = DEARER * instances / max(1, changes)
-        past.rate = rate if past.rate is None else (1 - RECENT) * past.rate + RECENT * rate
 
-
-def _changes(change: StratumChange, keeper: Keeper) -> tuple[int, int]:
-    """How many tuples have changed below a stratum, and how many there are."""
+def _changes(change: StratumChange, keeper: Keeper) -> tuple[int, int, int]:
+    """How many tuples have been lost and gained below a stratum, and how many there are."""
     rules = (*change.stratum.base, *change.stratum.recursive)
     below = {relation for rule in rules for relation in body_relations(rule)} - change.own
-    return sum(sum(keeper.changed(r)) for r in below), sum(keeper.size(r) for r in below)
+    changed = [keeper.changed(relation) for relation in below]
+    return sum(c[0] for c in changed), sum(c[1] for c in changed), sum(keeper.size(r) for r in below)
+
+
+def _ms(seconds: float) -> str:
+    return f"{1000 * seconds:,.1f} ms"

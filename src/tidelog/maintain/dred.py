@@ -62,7 +62,7 @@ from tidelog.maintain.protocol import Phases, StratumChange
 from tidelog.maintain.seminaive import fill
 from tidelog.plan.executor import Watch
 from tidelog.plan.maintenance import Keeper, PhaseReport, Reading, Redeem, Sweep
-from tidelog.plan.parts import AFTER, BEFORE, CURRENT, KEPT, D, E, I, Mark, having
+from tidelog.plan.parts import AFTER, BEFORE, CURRENT, KEPT, D, E, I, Mark, Part, having
 from tidelog.plan.readings import backward, driven, gained_readings, lost_readings, whole
 from tidelog.program.model import Stratum
 
@@ -125,14 +125,14 @@ def falling(change: StratumChange) -> tuple[Reading, ...]:
     )
 
 
-def rederive(change: StratumChange, ranks: bool) -> Redeem:
+def rederive(change: StratumChange, ranks: bool, candidates: Part = D) -> Redeem:
     """What has been deleted and still follows in one step."""
     return Redeem(
         relations=change.stratum.relations,
-        candidates=D,
+        candidates=candidates,
         known=E,
         forms=tuple(  # step 8
-            backward(rule, D, change.own, I - D, positive=KEPT, negative=BEFORE | AFTER)
+            backward(rule, candidates, change.own, I - D, positive=KEPT, negative=BEFORE | AFTER)
             for rule in change.kept
         ),
         ranks=ranks,

@@ -58,7 +58,7 @@ Departures:
 from __future__ import annotations
 
 from tidelog.maintain.counting import from_nothing, steps
-from tidelog.maintain.protocol import Choice, Phases, StratumChange, considered, renewal
+from tidelog.maintain.protocol import Choice, Phases, StratumChange, cost, renewal
 from tidelog.plan.executor import Watch
 from tidelog.plan.maintenance import Abandoned, Keeper, PhaseReport
 from tidelog.program.model import Stratum
@@ -68,7 +68,7 @@ class Elastic:
     """Bootstrap and Update, with the switch between them.
 
     `share` is how much an Update may cost, in parts of the last Bootstrap; it may always
-    consider `least` instances.
+    cost `least`. The cost is what `Keeper.keep_going` counts.
     """
 
     name = "elastic"
@@ -76,13 +76,13 @@ class Elastic:
 
     def __init__(self, share: float = 0.2, least: int = 5_000) -> None:
         self.share, self.least = share, least
-        self.bootstraps: dict[tuple[str, ...], int] = {}  # by relations: instances considered
+        self.bootstraps: dict[tuple[str, ...], int] = {}  # by relations: what it cost
         self.choice = Choice(0, self.name, "")
 
     def start(self, stratum: Stratum, keeper: Keeper, watch: Watch) -> list[PhaseReport]:
         """Steps 1 to 5; what it costs is remembered."""
         reports = Phases(keeper, watch).run(from_nothing(stratum, self.state, "bootstrap"))
-        self.bootstraps[stratum.relations] = considered(reports)
+        self.bootstraps[stratum.relations] = cost(reports)
         return reports
 
     def update(
@@ -98,12 +98,12 @@ class Elastic:
         try:
             return Phases(keeper, watch, allowed).run(*tasks)  # step 15
         except Abandoned:
-            why = f"bootstrap: the update was abandoned after {allowed:,} rule instances"
+            why = f"bootstrap: the update was abandoned, having cost {allowed:,}"
             self.choice = Choice(stratum.index, self.name, why)
             keeper.undo(stratum.relations)  # step 16
             return [PhaseReport(phase="update abandoned"), *renewal(self, stratum, keeper, watch)]
 
     def _allowed(self, stratum: Stratum) -> int | None:
-        """How many instances an Update may consider; None if no Bootstrap is known."""
+        """What an Update may cost; None if no Bootstrap is known."""
         last = self.bootstraps.get(stratum.relations)
         return None if last is None else max(self.least, int(self.share * last))

@@ -82,7 +82,7 @@ class Algorithm(Protocol):
     def update(
         self, change: StratumChange, keeper: Keeper, watch: Watch, budget: int | None
     ) -> list[PhaseReport]:
-        """Bring the stratum up to date. Raises Abandoned past `budget` rule instances."""
+        """Bring the stratum up to date. Raises Abandoned past `budget` (see `Keeper.keep_going`)."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Phases:
     def run(self, *tasks: Work, phase: str = "") -> list[PhaseReport]:
         """Run tasks; `phase` names those that have no name. The reports of all tasks so far."""
         for task in tasks:
-            left = None if self.budget is None else self.budget - considered(self.reports)
+            left = None if self.budget is None else self.budget - cost(self.reports)
             if left is not None and left < 0:
                 raise Abandoned
             report = self.keeper.keep_going(task, self.watch, left)
@@ -123,6 +123,11 @@ class Phases:
 def considered(reports: list[PhaseReport]) -> int:
     """The rule instances considered in some phases together."""
     return sum(sum(report.instances.values()) for report in reports)
+
+
+def cost(reports: list[PhaseReport]) -> int:
+    """What phases cost: tuples looked at, or rule instances where these are not counted."""
+    return sum(report.work or sum(report.instances.values()) for report in reports)
 
 
 def renewal(algorithm: Algorithm, stratum: Stratum, keeper: Keeper, watch: Watch) -> list[PhaseReport]:

@@ -73,6 +73,8 @@ Departures from DRed, on top of the guard:
   old one held. Step 6 has to consider every instance that may have supported something.
 - Within one `Sweep` an instance is considered at most once by step 6; the guard's instances come
   on top, and the first one that supports a tuple ends the search for it.
+- A tuple for which the guard finds no instance at all, of whatever rank, is CHECKED and need not be
+  looked for again in rederivation.
 """
 
 from __future__ import annotations
@@ -82,9 +84,11 @@ from tidelog.maintain.protocol import Phases, StratumChange
 from tidelog.maintain.seminaive import fill
 from tidelog.plan.executor import Watch
 from tidelog.plan.maintenance import Keeper, PhaseReport, Reading, Supported, Sweep
-from tidelog.plan.parts import AFTER, CURRENT, D, I, Mark
+from tidelog.plan.parts import AFTER, CURRENT, D, I, Mark, having
 from tidelog.plan.readings import backward, driven
 from tidelog.program.model import Stratum
+
+CHECKED = having(Mark.CHECKED)
 
 
 class Ranked:
@@ -102,7 +106,8 @@ class Ranked:
     ) -> list[PhaseReport]:
         """Step 1, for one stratum."""
         tasks = change.once(
-            self.name, lambda: (delete(change), rederive(change, ranks=True), insert(change, ranks=True))
+            self.name,
+            lambda: (delete(change), rederive(change, True, D - CHECKED), insert(change, ranks=True)),
         )
         return Phases(keeper, watch, budget).run(*tasks)
 

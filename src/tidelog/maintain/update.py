@@ -217,7 +217,7 @@ class Maintenance:
         if useful:  # step 5
             phases = algorithm.update(change, keeper, watch_task, None)
             if isinstance(algorithm, Choosing):
-                why = algorithm.choice.why
+                why = f"{algorithm.choice.algorithm}: {algorithm.choice.why}"
         else:
             phases = renewal(algorithm, stratum, keeper, watch_task)
         made = _Numbers(algorithm.state, stratum, algorithm)

@@ -59,7 +59,8 @@ class Supported:
     """A guard: keeps a tuple that is explicit or has an instance of `forms` from lower ranks.
 
     `forms` are backward (the head drives). Tuples of the sweep's own relations that an
-    instance matches must have a rank lower than the head's.
+    instance matches must have a rank lower than the head's. An executor that finds no instance of
+    any rank for a tuple may mark it CHECKED: none will turn up in the rest of the sweep.
     """
 
     forms: tuple[Reading, ...]

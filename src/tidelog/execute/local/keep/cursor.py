@@ -25,6 +25,7 @@ from tidelog.execute.local.keep.layout import (
     C_LIMIT,
     C_MODE,
     C_POSSIBLE,
+    C_PRUNED,
     C_REGISTERS,
     C_ROWS,
     C_SCRATCH,
@@ -103,11 +104,11 @@ def suits(code: int, step: int, cursor: int, level: int, row: int) -> bool:
         return False
     if word(cursor, C_MODE):
         return matches_in_step(code, step, cursor, level, ledger, row)
-    return (
-        word(code, step + BODY) == 0
-        or word(cursor, C_LIMIT) == 0
-        or first_of(ledger, row) + 1 < word(cursor, C_LIMIT)
-    )
+    limit = word(cursor, C_LIMIT)
+    if limit and word(code, step + BODY) and first_of(ledger, row) + 1 >= limit:
+        set_word(cursor, C_PRUNED, 1)
+        return False
+    return True
 
 
 @kernel

@@ -90,6 +90,7 @@ C_FORM = 7  # the reading
 C_MODE = 8  # 0: tuples are read by parts; 1: by the runs that have them (see `timing`)
 C_POSSIBLE = 9  # address: for each level, the runs that can have the instance up to there
 C_WORK = 10  # address of the number of tuples looked at so far
+C_PRUNED = 11  # 1: some tuple was left out because its first is not below the limit
 C_WORDS = 12
 STACK_WORDS = 3
 

@@ -22,10 +22,9 @@ Where only first iterations are kept, a tuple that loses its own is searched for
 (re-discovery): the instances of the new run that derive it tell which iteration is next.
 """
 
-# ruff: noqa: D103  (kernels: plain loops and branches)
 from __future__ import annotations
 
-from tidelog.execute.local.keep.cursor import advance, make_head, start
+from tidelog.execute.local.keep.cursor import start
 from tidelog.execute.local.keep.events import (
     CANDIDATE,
     E_DRIVE,
@@ -39,62 +38,38 @@ from tidelog.execute.local.keep.events import (
     INSTANCE,
     TUPLE,
     events_of,
-    new_event,
     next_event,
 )
+from tidelog.execute.local.keep.instances import (
+    change_count,
+    consider,
+    driven_in,
+    list_candidate,
+    look_at_all,
+)
 from tidelog.execute.local.keep.layout import (
-    BODY,
-    C_FORM,
-    C_POSSIBLE,
-    C_ROWS,
-    CANDIDATES,
     DONE,
     DRIVEN,
     F_DRIVER,
     F_DRIVER_PART,
-    F_HEAD,
-    F_NUMBER,
-    F_OWN,
-    F_SLOT,
-    F_STEP_COUNT,
-    F_STEPS,
     LIST,
     LIST_CAPACITY,
     LIST_COUNT,
-    LISTED,
-    MARKS,
-    MISS,
-    MISSING,
-    MISSING_IN_GUARD,
     NO_MEMORY,
-    NONE,
     NOW,
-    NUMBERS,
     OVER_BUDGET,
-    PENDING,
     QUEUE,
-    R_BUDGET,
-    R_CONSIDERED,
-    R_COUNTS,
     R_CURSOR,
     R_EVENT,
     R_FORM,
-    R_FOUND,
-    R_GUARD_CURSOR,
     R_K,
-    R_KEEP,
     R_LAST,
-    R_LATER,
     R_OPEN,
     R_POOL,
     R_POSITION,
     R_RELATION,
     R_ROUNDS,
     R_STAGE,
-    R_WORK,
-    SLOT,
-    SOURCE,
-    STEP_WORDS,
     TOUCHED_ROWS,
 )
 from tidelog.execute.local.keep.ledger import (
@@ -104,173 +79,25 @@ from tidelog.execute.local.keep.ledger import (
     EXPLICIT,
     HELD,
     RETRACTED,
-    find_or_append,
     is_in,
     marks_of,
     push,
     set_marks,
-    touch,
 )
-from tidelog.execute.local.keep.sweep import failure
-from tidelog.execute.local.keep.timing import LOW, NEW_RUN, OLD_RUN, new_first, old_first
-from tidelog.execute.local.keep.traces import add_to_trace, count_in, next_iteration
+from tidelog.execute.local.keep.settling import settle
+from tidelog.execute.local.keep.timing import NEW_RUN, OLD_RUN, new_first, old_first
 from tidelog.execute.local.layout import COUNT, LEDGER
 from tidelog.execute.local.memory import (
     Words,
     kernel,
-    load16,
-    load32,
     load64,
     set_word,
-    store16,
     store32,
-    store64,
     word,
 )
 from tidelog.execute.local.rounds import extend_indexes
 
 SEEDING, SETTLING, FRESH, DRIVING, EVENTS = 0, 1, 2, 3, 4
-NO_ITERATION = 1 << 60
-
-
-@kernel
-def iteration_of(code: int, cursor: int, run_of: int) -> int:
-    """The iteration of a run that the current instance belongs to."""
-    form = word(cursor, C_FORM)
-    step = word(code, form + F_STEPS)
-    rows = word(cursor, C_ROWS)
-    latest = 0
-    for level in range(word(code, form + F_STEP_COUNT)):
-        if word(code, step + BODY):
-            ledger = word(word(code, step + SOURCE), LEDGER)
-            row = word(rows, level)
-            first = old_first(ledger, row) if run_of == OLD_RUN else new_first(ledger, row)
-            latest = max(latest, first)
-        step += STEP_WORDS
-    return latest + 1
-
-
-@kernel
-def driven_in(ledger: int, row: int) -> int:
-    return load32(word(ledger, DRIVEN) + 4 * row)
-
-
-@kernel
-def drives(code: int, cursor: int, k: int) -> bool:
-    """Whether the driver of the current instance is the first of those that drive it in this iteration."""
-    form = word(cursor, C_FORM)
-    mine = word(code, form + F_SLOT)
-    step = word(code, form + F_STEPS)
-    rows = word(cursor, C_ROWS)
-    for level in range(word(code, form + F_STEP_COUNT)):
-        ledger = word(word(code, step + SOURCE), LEDGER) if word(code, step + BODY) else 0
-        if ledger and word(code, step + SLOT) < mine and driven_in(ledger, word(rows, level)) == k:
-            return False
-        step += STEP_WORDS
-    return True
-
-
-@kernel
-def consider(run: int, number: int) -> bool:
-    """Count an instance. False: the budget is spent."""
-    counts = word(run, R_COUNTS)
-    set_word(counts, number, word(counts, number) + 1)
-    set_word(run, R_CONSIDERED, word(run, R_CONSIDERED) + 1)
-    return word(run, R_WORK) <= word(run, R_BUDGET)
-
-
-@kernel
-def change_count(run: int, relation: int, row: int, change: int) -> bool:
-    """Change a tuple's count in the current iteration. False: no memory."""
-    ledger = word(relation, LEDGER)
-    if not touch(ledger, row):
-        return False
-    if word(run, R_KEEP):
-        if add_to_trace(ledger, row, word(run, R_K), change) < 0:
-            return False
-    else:
-        place = word(ledger, PENDING) + 4 * row
-        store32(place, load32(place) + change)
-    return list_candidate(ledger, row)
-
-
-@kernel
-def list_candidate(ledger: int, row: int) -> bool:
-    """Have a touched tuple looked at when the iteration ends, once. False: no memory."""
-    place = word(ledger, MARKS) + 2 * row
-    marks = load16(place)
-    if marks & LISTED:
-        return True
-    store16(place, marks | LISTED)
-    return push(ledger, CANDIDATES, row)
-
-
-@kernel
-def plan_instance(code: int, cursor: int, run: int, iteration: int, drive: int, runs: int, row: int) -> bool:
-    """Make the current instance an event of a later iteration. False: no memory."""
-    form = word(cursor, C_FORM)
-    own = word(code, form + F_OWN)
-    place = new_event(run, iteration, INSTANCE, word(code, form + F_HEAD), row, 2 * own)
-    if place == 0:
-        return False
-    event = word(run, R_POOL) + 8 * place
-    set_word(event, E_DRIVE, drive)
-    set_word(event, E_SLOT, word(code, form + F_SLOT))
-    set_word(event, E_RUNS, runs)
-    set_word(event, E_NUMBER, (word(code, form + F_NUMBER) << 8) | own)
-    step = word(code, form + F_STEPS)
-    for level in range(word(code, form + F_STEP_COUNT)):
-        if word(code, step + BODY):
-            slot = E_OWN + 2 * word(code, step + SLOT)
-            set_word(event, slot, word(word(code, step + SOURCE), LEDGER))
-            set_word(event, slot + 1, word(word(cursor, C_ROWS), level))
-        step += STEP_WORDS
-    return True
-
-
-@kernel
-def look_at(code: int, cursor: int, run: int, drive: int) -> int:
-    """Let the current instance count now or later; DONE or a failure."""
-    form = word(cursor, C_FORM)
-    possible = word(word(cursor, C_POSSIBLE), word(code, form + F_STEP_COUNT))
-    k = word(run, R_K)
-    old, new = NO_ITERATION, NO_ITERATION
-    if possible & OLD_RUN:
-        old = iteration_of(code, cursor, OLD_RUN)
-    if possible & NEW_RUN:
-        new = iteration_of(code, cursor, NEW_RUN)
-    if old == new or (drive and not drives(code, cursor, drive)):
-        return DONE
-    relation = word(code, form + F_HEAD)
-    row = -1
-    if (old != NO_ITERATION and old >= k) or (new != NO_ITERATION and new >= k):
-        row = find_or_append(relation, make_head(code, cursor))
-        if row < 0:
-            return failure(row)
-    if old == k or new == k:
-        if not consider(run, word(code, form + F_NUMBER)):
-            return OVER_BUDGET
-        if not change_count(run, relation, row, -1 if old == k else 1):
-            return NO_MEMORY
-    if old != NO_ITERATION and old > k and not plan_instance(code, cursor, run, old, drive, possible, row):
-        return NO_MEMORY
-    if new != NO_ITERATION and new > k and not plan_instance(code, cursor, run, new, drive, possible, row):
-        return NO_MEMORY
-    return DONE
-
-
-@kernel
-def look_at_all(code: int, cursor: int, run: int, drive: int) -> int:
-    """Go through the instances that are left of a driver."""
-    while True:
-        state = advance(code, cursor)
-        if state == NONE:
-            return DONE
-        if state == MISS:
-            return MISSING
-        result = look_at(code, cursor, run, drive)
-        if result != DONE:
-            return result
 
 
 @kernel
@@ -325,157 +152,6 @@ def seed_explicit(relations: Words, run: int, from_nothing: bool) -> bool:
             if change and not change_count(run, relation, row, change):
                 return False
     return True
-
-
-@kernel
-def set_numbers(ledger: int, row: int, first: int, count: int) -> None:
-    store64(word(ledger, NUMBERS) + 8 * row, (first << 32) | count)
-
-
-@kernel
-def part_or_meet(run: int, relation: int, row: int) -> bool:
-    """A tuple's first iteration has changed: it drives in the next one. False: no memory."""
-    return push(word(relation, LEDGER), QUEUE, row)
-
-
-@kernel
-def settle_trace(run: int, relation: int, row: int) -> bool:
-    """Step 5, where traces are kept. False: no memory."""
-    ledger = word(relation, LEDGER)
-    k = word(run, R_K)
-    first = new_first(ledger, row)
-    if first and first < k:
-        return True
-    if count_in(ledger, row, k):
-        if first == k:
-            return True
-        if not touch(ledger, row):
-            return False
-        set_numbers(ledger, row, k, 0)
-        if first > k and new_event(run, first + 1, TUPLE, relation, row, 0) == 0:
-            return False
-        return part_or_meet(run, relation, row)
-    if first > k:
-        return True
-    later = next_iteration(ledger, row, k)
-    if later and new_event(run, later, CANDIDATE, relation, row, 0) == 0:
-        return False
-    if first != k:
-        return True
-    if not touch(ledger, row):
-        return False
-    set_numbers(ledger, row, 0, 0)
-    return part_or_meet(run, relation, row)
-
-
-@kernel
-def rediscover(code: int, forms: Words, owners: Words, number: int, run: int, row: int) -> int:
-    """Count the new run's instances that derive a tuple in k (R_FOUND); the next iteration (R_LATER)."""
-    cursor = word(run, R_GUARD_CURSOR)
-    k = word(run, R_K)
-    while word(run, R_FORM) < len(forms):
-        form = word(run, R_FORM)
-        if owners[form] == number:
-            if not word(run, R_OPEN):
-                start(code, forms[form], cursor, row)
-                set_word(run, R_OPEN, 1)
-            while True:
-                state = advance(code, cursor)
-                if state == MISS:
-                    return MISSING_IN_GUARD
-                if state == NONE:
-                    break
-                iteration = iteration_of(code, cursor, NEW_RUN)
-                if iteration == k:
-                    set_word(run, R_FOUND, word(run, R_FOUND) + 1)
-                    if not consider(run, word(code, forms[form] + F_NUMBER)):
-                        return OVER_BUDGET
-                elif iteration > k:
-                    set_word(run, R_LATER, min(word(run, R_LATER), iteration))
-            set_word(run, R_OPEN, 0)
-        set_word(run, R_FORM, form + 1)
-    set_word(run, R_FORM, 0)
-    return DONE
-
-
-@kernel
-def settle_first(
-    code: int, forms: Words, owners: Words, number: int, run: int, relation: int, row: int
-) -> int:
-    """Step 5, where only the first iteration and the count in it are kept."""
-    ledger = word(relation, LEDGER)
-    k = word(run, R_K)
-    first = new_first(ledger, row)
-    place = word(ledger, PENDING) + 4 * row
-    change = load32(place)
-    change = change - (1 << 32) if change >> 31 else change
-    if first and first < k:
-        store32(place, 0)
-        return DONE
-    old = old_first(ledger, row)
-    if first == k:
-        count = (load64(word(ledger, NUMBERS) + 8 * row) & LOW) + change
-        if count > 0:
-            store32(place, 0)
-            if change:
-                set_numbers(ledger, row, k, count)
-            return DONE
-    elif old == 0 or old > k:
-        store32(place, 0)
-        if change <= 0:
-            return DONE
-        set_numbers(ledger, row, k, change)
-        if first > k and new_event(run, first + 1, TUPLE, relation, row, 0) == 0:
-            return NO_MEMORY
-        return DONE if part_or_meet(run, relation, row) else NO_MEMORY
-    # It was there before, and has lost its first iteration, now or earlier: look for the next.
-    if not word(run, R_OPEN) and word(run, R_FORM) == 0:
-        set_word(run, R_FOUND, 0)
-        set_word(run, R_LATER, NO_ITERATION)
-        if not touch(ledger, row):
-            return NO_MEMORY
-        if first == k:  # it has no derivation in k; what is found now is later
-            set_numbers(ledger, row, 0, 0)
-    state = rediscover(code, forms, owners, number, run, row)
-    if state != DONE:
-        return state
-    store32(place, 0)
-    if first == k or (old == k and first == 0):
-        if not part_or_meet(run, relation, row):
-            return NO_MEMORY
-    elif word(run, R_FOUND):
-        set_numbers(ledger, row, k, word(run, R_FOUND))
-        return DONE if part_or_meet(run, relation, row) else NO_MEMORY
-    later = word(run, R_LATER)
-    if later != NO_ITERATION and new_event(run, later, CANDIDATE, relation, row, 0) == 0:
-        return NO_MEMORY
-    return DONE
-
-
-@kernel
-def settle(relations: Words, code: int, forms: Words, owners: Words, run: int) -> int:
-    """Step 5."""
-    while word(run, R_RELATION) < len(relations):
-        number = word(run, R_RELATION)
-        relation = relations[number]
-        ledger = word(relation, LEDGER)
-        while word(run, R_POSITION) < word(ledger, CANDIDATES + LIST_COUNT):
-            row = word(word(ledger, CANDIDATES), word(run, R_POSITION))
-            if word(run, R_KEEP):
-                if not settle_trace(run, relation, row):
-                    return NO_MEMORY
-            else:
-                state = settle_first(code, forms, owners, number, run, relation, row)
-                if state != DONE:
-                    return state
-            place = word(ledger, MARKS) + 2 * row
-            store16(place, load16(place) & ~LISTED)
-            set_word(run, R_POSITION, word(run, R_POSITION) + 1)
-        set_word(ledger, CANDIDATES + LIST_COUNT, 0)
-        set_word(run, R_POSITION, 0)
-        set_word(run, R_RELATION, number + 1)
-    set_word(run, R_RELATION, 0)
-    return DONE
 
 
 @kernel

@@ -15,6 +15,7 @@ from tidelog.execute.local.keep.cursor import advance, first_of, highest_first, 
 from tidelog.execute.local.keep.layout import (
     C_FORM,
     C_LIMIT,
+    C_PRUNED,
     DONE,
     F_DRIVER,
     F_DRIVER_PART,
@@ -68,7 +69,7 @@ from tidelog.execute.local.memory import Words, kernel, load64, set_word, store6
 from tidelog.execute.local.rounds import extend_indexes
 from tidelog.plan.parts import Mark
 
-QUEUED, CURRENT = int(Mark.QUEUED), int(Mark.CURRENT)
+QUEUED, CURRENT, CHECKED = int(Mark.QUEUED), int(Mark.CURRENT), int(Mark.CHECKED)
 WAITING = QUEUED | CURRENT
 LOW = (1 << 32) - 1
 
@@ -215,6 +216,8 @@ def supported(code: int, forms: Words, owners: Words, number: int, run: int, row
     """Whether an instance derives a row from lower ranks: FOUND, NONE, or MISS (to be called again)."""
     cursor = word(run, R_GUARD_CURSOR)
     set_word(cursor, C_LIMIT, first_of(ledger, row) + 1)
+    if not word(run, R_OPEN) and word(run, R_FORM) == 0:
+        set_word(cursor, C_PRUNED, 0)
     while word(run, R_FORM) < len(forms):
         if owners[word(run, R_FORM)] == number:
             if not word(run, R_OPEN):
@@ -256,6 +259,8 @@ def begin_round(relations: Words, code: int, forms: Words, owners: Words, guarde
             if keep:
                 set_marks(ledger, row, marks)
             else:
+                if guarded and not word(word(run, R_GUARD_CURSOR), C_PRUNED):
+                    marks |= CHECKED  # no instance derives it, of whatever rank
                 set_marks(ledger, row, marks | CURRENT)
                 if not push(ledger, NOW, row):
                     return NO_MEMORY
