@@ -79,9 +79,12 @@ def problem_of(history: History, way: Way, expected: Expected) -> str | None:
 def ending_problem_of(history: History, way: Way, expected: Expected) -> str | None:
     """What is wrong with the state that a history ends in. `expected` may be of another with the same end."""
     with opened(history, way) as database:
-        for transaction in history.transactions:
+        for i, transaction in enumerate(history.transactions):
             database.algorithm = way.algorithm_for(transaction)
-            _perform(database, transaction, history.declared)
+            try:
+                _perform(database, transaction, history.declared)
+            except Exception as error:
+                return f"transaction {i} fails: {type(error).__name__}: {error}"
         return _state_problem(database, expected.models[-1])
 
 
