@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from tidelog.plan.executor import Task as Materialising
 from tidelog.plan.executor import Watch
@@ -94,7 +94,6 @@ class Choice:
     why: str
 
 
-@runtime_checkable
 class Choosing(Protocol):
     """An algorithm that does now this, now that, and says so."""
 

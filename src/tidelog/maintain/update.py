@@ -38,19 +38,23 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from tidelog.maintain.algorithms import named
+from tidelog.maintain.auto import Auto
 from tidelog.maintain.counting import Counts
 from tidelog.maintain.dred import DRed
 from tidelog.maintain.groups import Groups
-from tidelog.maintain.protocol import Algorithm, Choosing, StratumChange, renewal
+from tidelog.maintain.protocol import Algorithm, Choice, StratumChange, renewal
 from tidelog.maintain.ranked import Ranked
-from tidelog.maintain.seminaive import StratumWatch, unwatched
+from tidelog.maintain.seminaive import Recompute, StratumWatch, unwatched
 from tidelog.plan.executor import Progress
+from tidelog.plan.executor import unwatched as unwatched_task
 from tidelog.plan.maintenance import Keeper, PhaseReport
 from tidelog.program.model import Rule, Stratum
 from tidelog.program.strata import body_relations
+
+WORTH_PREPARING = 10_000  # tuples
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,6 @@ class Upkeep:
     phases: list[PhaseReport]
 
 
-@runtime_checkable
 class Forgetting(Protocol):
     """An algorithm that keeps relations of its own for a stratum."""
 
@@ -109,6 +112,7 @@ class Maintenance:
         self._steady: dict[tuple[str, ...], _Concern] = {}  # by relations
         self._plan: list[_Concern] | None = None  # for strata that stay as they are
         self._next: tuple[tuple[Stratum, ...], dict[str, _Numbers]] | None = None
+        self._started: list[Stratum] = []  # in this commit
 
     def begin(self, strata: Sequence[Stratum]) -> None:
         """Begin a commit; before any fact is asserted or retracted."""
@@ -135,8 +139,25 @@ class Maintenance:
         self.keeper.drop(relation)
         self._next[1].pop(relation, None)
 
+    def _prepare(self) -> None:
+        """Let large strata that were started have an update without changes.
+
+        Keepers then make the indexes that updates need now, and not in the next commit.
+        """
+        started, self._started = self._started, []
+        for stratum in started:
+            algorithm = self._numbers[stratum.relations[0]].algorithm
+            sizes = [self.keeper.size(name) for name in (*stratum.relations, *_reads(stratum))]
+            if max(sizes) >= WORTH_PREPARING and not isinstance(algorithm, Recompute):
+                if isinstance(algorithm, Auto) and algorithm.policy == "full":
+                    continue
+                self.keeper.begin()
+                algorithm.update(self._steady_one(stratum).change, self.keeper, unwatched_task, None)
+                self.keeper.commit()
+
     def rollback(self) -> None:
         """Nothing has happened."""
+        self._started = []
         self.keeper.rollback()
         self.keeper.derives(_relations(self.strata))
         self._next, self._plan = None, None
@@ -216,10 +237,12 @@ class Maintenance:
 
         if useful:  # step 5
             phases = algorithm.update(change, keeper, watch_task, None)
-            if isinstance(algorithm, Choosing):
-                why = f"{algorithm.choice.algorithm}: {algorithm.choice.why}"
+            choice: Choice | None = getattr(algorithm, "choice", None)
+            if choice is not None:
+                why = f"{choice.algorithm}: {choice.why}"
         else:
             phases = renewal(algorithm, stratum, keeper, watch_task)
+            self._started.append(stratum)
         made = _Numbers(algorithm.state, stratum, algorithm)
         numbers.update(dict.fromkeys(stratum.relations, made))
         return Upkeep(stratum.index, stratum.relations, algorithm.name, why, phases)
@@ -264,8 +287,9 @@ class Maintenance:
 
     def _forget(self, old: _Numbers, numbers: dict[str, _Numbers]) -> None:
         """Give up what an algorithm keeps for a stratum; its other relations carry nothing of use then."""
-        if isinstance(old.algorithm, Forgetting):
-            old.algorithm.forget(old.stratum, self.keeper)
+        forget = getattr(old.algorithm, "forget", None)  # a `Forgetting` algorithm
+        if forget is not None:
+            forget(old.stratum, self.keeper)
             useless = _Numbers("useless", old.stratum, self._counts)
             numbers.update({name: useless for name, other in numbers.items() if other is old})
 

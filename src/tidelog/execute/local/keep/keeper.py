@@ -57,7 +57,7 @@ class LocalKeeper(LocalExecutor):
         self._compiled: dict[int, tuple[object, Running]] = {}
         self._aside: dict[str, Aside] = {}
         self._renewing: dict[str, int] = {}  # explicit rows, by relation
-        self._fresh: dict[str, StoredRelation | None] = {}  # made in this commit, with what they replaced
+        self._fresh: set[str] = set()  # relations made in this commit
         self._dropped: dict[str, tuple[StoredRelation, Ledger | None]] = {}
         self._underway = False
 
@@ -65,10 +65,12 @@ class LocalKeeper(LocalExecutor):
 
     def create(self, relation: Relation) -> None:
         """Make an empty relation."""
+        if relation.name in self.relations:
+            self.drop(relation.name)
         super().create(relation)
         self._forget_tasks()
         if self._underway:
-            self._fresh[relation.name] = None
+            self._fresh.add(relation.name)
 
     def ledger(self, relation: str) -> Ledger:
         """What is known of a relation's rows."""
@@ -83,7 +85,10 @@ class LocalKeeper(LocalExecutor):
 
     def drop(self, relation: str) -> None:
         """Forget a relation; a rollback brings it back."""
-        self._dropped[relation] = (self.relations.pop(relation), self._ledgers.pop(relation, None))
+        gone = self.relations.pop(relation), self._ledgers.pop(relation, None)
+        if self._underway and relation not in self._fresh:
+            self._dropped[relation] = gone
+        self._fresh.discard(relation)
         self._forget_tasks()
 
     def _forget_tasks(self) -> None:
@@ -91,12 +96,12 @@ class LocalKeeper(LocalExecutor):
 
     def size(self, relation: str) -> int:
         """The number of tuples in the answers as of the last commit."""
-        ledger = self._ledgers.get(relation)
+        aside = self._aside.get(relation)
+        ledger = self._ledgers.get(relation) if aside is None else aside.ledger
         if ledger is None:
-            return len(self.relations[relation])
-        if not ledger.touched and not self._underway:
-            return len(self.relations[relation]) - int(ledger.record[at.DEAD])
-        return int(ledger.held().sum())
+            return 0 if relation in self._fresh else len(self.relations[relation])
+        rows = ledger.record[at.AT_BEGIN] if self._underway else len(self.relations[relation])
+        return int(rows - ledger.record[at.DEAD])
 
     def table(self, relation: str) -> pa.Table:
         """All tuples in the answers as of the last commit."""
@@ -154,7 +159,7 @@ class LocalKeeper(LocalExecutor):
         self._end()
 
     def _end(self) -> None:
-        self._aside, self._renewing, self._fresh, self._dropped = {}, {}, {}, {}
+        self._aside, self._renewing, self._fresh, self._dropped = {}, {}, set(), {}
         self._underway = False
 
     def undo(self, relations: Sequence[str]) -> None:
