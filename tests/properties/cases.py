@@ -7,10 +7,8 @@ from dataclasses import dataclass
 
 from tests.properties.expected import Expected
 from tests.properties.histories import History, generate_history, splits
-from tests.properties.replay import ALGORITHMS, ENGINES, Way, ending_problem_of, problem_of, reproduction
+from tests.properties.replay import ALGORITHMS, Way, ending_problem_of, problem_of, reproduction
 from tests.properties.shrink import PATIENCE, shrink
-
-LOCAL_WAYS, REFERENCE_WAYS = 2, 1  # so many for each case: the reference is slow
 
 
 @dataclass(frozen=True)
@@ -28,29 +26,30 @@ class Failure:
 
 
 def ways_of(seed: int, algorithm: str | None = None, engine: str | None = None) -> list[Way]:
-    """How the history of a seed is replayed: algorithms take turns from seed to seed, unless given."""
-    ways = []
-    for name in ENGINES if engine is None else (engine,):
-        count = LOCAL_WAYS if name == "local" else REFERENCE_WAYS
-        # The reference is a few algorithms ahead, so that a history is not replayed twice by the same.
-        first = seed * count + (name != "local") * len(ALGORITHMS) // 2
-        for i in range(count):
-            ways.append(Way(ALGORITHMS[(first + i) % len(ALGORITHMS)], name))
-    if algorithm is not None:
-        ways = [Way(algorithm, way.engine) for way in ways]
-    return list(dict.fromkeys(ways))
+    """How the history of a seed is replayed: algorithms take turns from seed to seed, unless given.
+
+    The reference is slow, so it has every second history, and is half a turn ahead.
+    """
+    count = len(ALGORITHMS)
+    ways = [Way(algorithm or ALGORITHMS[seed % count], "local")]
+    if seed % 2 == 0 or engine == "substitution":
+        ways.append(Way(algorithm or ALGORITHMS[(seed // 2 + count // 2) % count], "substitution"))
+    return [way for way in ways if engine in (None, way.engine)]
 
 
 def failure_of(
     seed: int, algorithm: str | None = None, engine: str | None = None, patience: float = PATIENCE
 ) -> Failure | None:
-    """The first failure of the history of a seed: transaction by transaction, then split otherwise."""
+    """The first failure of the history of a seed: as it is, then (every third) split into other commits."""
     history = generate_history(seed)
     expected = Expected(history)
-    for place, way in enumerate(ways_of(seed, algorithm, engine)):
-        split = splits(history)[(seed + place) % len(splits(history))]
+    for way in ways_of(seed, algorithm, engine):
         if (problem := problem_of(history, way, expected)) is not None:
             return made_small(history, way, problem, patience)
+    if seed % 3 == 0:
+        turn = seed // 3
+        split = splits(history)[turn // len(ALGORITHMS) % 3]
+        [way, *_] = ways_of(turn, algorithm, engine)
         if (problem := ending_problem_of(split, way, expected)) is not None:
             return made_small(split, way, problem, patience)
     return None

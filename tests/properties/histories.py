@@ -202,8 +202,8 @@ class _Histories(Generator):
     def history(self) -> History:
         self.inputs = [self.relation("e", i) for i in range(self.random.randint(2, 3))]
         below, pool, first = list(self.inputs), list[str](), list[str]()
-        for layer in range(self.random.randint(1, 3)):
-            group = [self.relation(f"r{layer}", i) for i in range(self.random.choice((1, 1, 2, 3)))]
+        for layer in range(self.random.choice((1, 1, 2, 2, 3))):
+            group = [self.relation(f"r{layer}", i) for i in range(self.random.choice((1, 1, 1, 2, 2, 3)))]
             for relation in group:
                 own = group if self.recursive else []
                 rules = [*self.rules_of(relation, below, own), *self.usual(relation, below, own)]
