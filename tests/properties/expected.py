@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
 from tests.oracle import Model, model_of
@@ -17,28 +18,35 @@ class Expected:
 
     def __init__(self, history: History) -> None:
         self.history = history
-        self._programs: dict[tuple[str, ...], Program] = {}
         self._models: dict[State, Model] = {}
 
     @cached_property
     def models(self) -> list[Model]:
-        """Of the relations that users see. Raises ProgramError if a set of rules is not accepted."""
+        """Of the relations that users see. Raises ProgramError if the rules are not accepted."""
         return [self._model(state) for state in self.history.states()]
 
     @property
     def accepted(self) -> bool:
-        """Whether the checker accepts every state of the history."""
+        """Whether the checker accepts all the rules."""
         try:
-            return bool(self.models)
+            return bool(self._program)
         except ProgramError:
             return False
 
+    @cached_property
+    def _program(self) -> Program:
+        """All rules together, which is quicker than to check the rules of each state."""
+        rules = dict.fromkeys(rule for state in self.history.states() for rule in state.rules)
+        return check(parse("\n".join((*self.history.declarations, *rules))))
+
     def _model(self, state: State) -> Model:
         if state not in self._models:
-            program = self._programs.get(state.rules)
-            if program is None:
-                program = check(parse("\n".join((*self.history.declarations, *state.rules))))
-                self._programs[state.rules] = program
+            every, texts = self._program, set(state.rules)
+            program = replace(
+                every,
+                rules=tuple(rule for rule in every.rules if rule.text in texts),
+                aggregates=tuple(rule for rule in every.aggregates if rule.text in texts),
+            )
             facts: dict[str, list[Row]] = {}
             for relation, row in state.facts:
                 facts.setdefault(relation, []).append(row)
