@@ -132,6 +132,7 @@ class Maintenance:
             self.strata, self._plan = strata, None
         self.keeper.commit()
         self._next = None
+        self._prepare()
 
     def drop(self, relation: str) -> None:
         """Forget a relation that no rule reads or derives any more; after `update`, before `commit`."""
@@ -152,6 +153,9 @@ class Maintenance:
                 if isinstance(algorithm, Auto) and algorithm.policy == "full":
                     continue
                 self.keeper.begin()
+                for name in _reads(stratum):
+                    self.keeper.retract_rows(name, [])
+                    self.keeper.assert_rows(name, [])
                 algorithm.update(self._steady_one(stratum).change, self.keeper, unwatched_task, None)
                 self.keeper.commit()
 
