@@ -185,6 +185,21 @@ class Counted:
                     return f"state {i}: considered {len(considered)}, optimum {len(firing.of(CHANGED))}"
         return None
 
+    def numbers(self, kept: Kept) -> list[list[tuple[object, ...]]]:
+        """For each state, what was done: stratum, phase, and how many instances of each rule.
+
+        Aggregates have no instances.
+        """
+        return [
+            [
+                (upkeep.relations, phase.phase, {rule: n for rule, n in phase.instances.items() if n})
+                for upkeep in kept.commit(state.rules, state.facts)
+                for phase in upkeep.phases
+                if phase.phase not in ("group", "regroup")
+            ]
+            for state in self.states
+        ]
+
     def _rollback_problem(self, kept: Kept, other: State) -> str | None:
         names = [*self.pool.program.relations]
         before = {name: kept.keeper.standing(name) for name in names}
