@@ -20,13 +20,14 @@ what maintenance-revisited proves, and our own notes claim:
 | dbsp              | deletion, insertion             | its own products         | Theorem 12        |
 | recompute, starts | everything                      | new; all of them         | nonrepetition     |
 
-The steps of a line together consider no instance twice.
+The steps of a line together consider no instance twice. Where no instance stops firing, DRed, FBF and
+ranked consider what is new and nothing else (Proposition 32).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import cycle
@@ -119,11 +120,23 @@ def _remembered(phase: PhaseReport) -> Iterator[tuple[Instance, str]]:
     return zip(phase.considered, phase.kinds, strict=True)
 
 
-def stratum_problem(upkeep: Upkeep, rules: Mapping[int, Rule], firing: Firing) -> str | None:
-    """Which instance should not have been considered for a stratum, or was twice; or None."""
+def stratum_problem(
+    upkeep: Upkeep, rules: Mapping[int, Rule], firing: Firing, retracted: Set[str]
+) -> str | None:
+    """Which instance should not have been considered for a stratum, or was twice; or None.
+
+    `retracted` are the relations from which explicit facts were taken.
+    """
     own = {id: rule for id, rule in rules.items() if rule.head.relation in upkeep.relations}
     recursive = {id for id, rule in own.items() if any(map(set(upkeep.relations).__contains__, reads(rule)))}
-    for name, steps in steps_of(upkeep, recursive).items():
+    found = steps_of(upkeep, recursive)
+    if upkeep.algorithm in ("dred", "fbf", "ranked") and "start" not in found:
+        considered = [instance for phase in upkeep.phases for instance in phase.considered]
+        optimum = [instance for instance in firing.new - firing.old if instance[0] in own]
+        increasing = firing.old <= firing.new and not retracted & set(upkeep.relations)
+        if increasing and Counter(considered) != Counter(optimum):
+            return f"{upkeep.algorithm}: considered {considered} where only {optimum} are new"
+    for name, steps in found.items():
         what = f"{upkeep.algorithm} on {', '.join(upkeep.relations)}, {name}"
         twice = [instance for instance, times in Counter(steps.considered).items() if times > 1]
         if twice:
@@ -176,8 +189,9 @@ class Counted:
                     return f"state {i}: {relation} is {sorted(rows)}, not {sorted(self.models[i][relation])}"
             firing = Firing(self.firing[i - 1] if i else set(), self.firing[i])
             rules = {r.id: r for r in (*self.programs[max(0, i - 1)].rules, *self.programs[i].rules)}
+            retracted = {name for name, _ in self.states[max(0, i - 1)].facts - state.facts}
             for upkeep in upkeeps:
-                if problem := stratum_problem(upkeep, rules, firing):
+                if problem := stratum_problem(upkeep, rules, firing, retracted):
                     return f"state {i}: {problem}"
             if kept.maintenance.counts and self.nonrecursive:  # Definition 26, for the program as a whole
                 considered = [c for upkeep in upkeeps for phase in upkeep.phases for c in phase.considered]
