@@ -10,9 +10,10 @@
     6  run `ranked`, but no longer than a share of f; where x promises that it pays, up to f
     7  if that is not enough, drop what it did and recompute
 
-So a commit costs at most the share more than recomputing, and an update that was abandoned
-makes the next one like it look as dear as it was. Costs differ by orders of magnitude from one
-fact to the next, so *of late* is a mean of logarithms: one bad fact does not spoil the others.
+So a commit costs at most the share more than recomputing, unless there was reason to hope for less;
+and an update that was abandoned makes the next one like it look dearer than it was. Costs differ by
+orders of magnitude from one fact to the next, so *of late* is a mean of logarithms, in which an update
+of many facts weighs more: one bad fact does not spoil the others, and many facts tell the truth.
 
 Both algorithms keep ranks and take turns at no cost. What was chosen, and why, is in `Auto.choice`
 and from there in the commit's report.
@@ -34,10 +35,12 @@ from tidelog.program.strata import body_relations
 
 POLICIES = ("auto", "incremental", "full")
 
-SHARE = 0.15  # of recomputing: the time that an update may take in any case
+SHARE = 0.1  # of recomputing: the time that an update may take in any case
 LEAST = 0.002  # seconds that it may take in any case
 MUCH = 0.5  # of all below: so many changes, and recomputing is taken at once
-RECENT = 0.3  # the weight of the newest update in what a change has cost of late
+RECENT = 0.2  # the weight of the newest change in what a change has cost of late
+HOPE = 3.0  # an update may take so many times what is expected of it
+RETRY = 0.95  # each time that recomputing is taken, an update seems a little cheaper: it is tried again
 SPEED = 10_000_000.0  # tuples looked at in a second, until it has been measured
 ENOUGH = 20_000  # tuples looked at by an update that the speed can be measured with
 
@@ -59,21 +62,30 @@ class Past:
 
     def learn(self, lost: int, gained: int, work: int) -> None:
         """An update has looked at so many tuples."""
-        rate = max(1, work) / max(1, lost + gained)
+        changes = max(1, lost + gained)
+        rate = max(1, work) / changes
         if lost:
-            self.lost = _mean(self.lost, rate)
+            self.lost = _mean(self.lost, rate, changes)
         if gained and not lost:  # together with losses, these are what has cost most
-            self.gained = _mean(self.gained, rate)
+            self.gained = _mean(self.gained, rate, changes)
+
+    def hope(self) -> None:
+        """An update was not tried: it may have become cheaper meanwhile."""
+        self.lost = None if self.lost is None else RETRY * self.lost
+        self.gained = None if self.gained is None else RETRY * self.gained
 
     def measure(self, work: int, seconds: float) -> None:
         """So many tuples were looked at in so many seconds."""
         if work >= ENOUGH:
-            self.speed = _mean(self.speed, work / seconds)
+            self.speed = _mean(self.speed, work / seconds, 2)
 
 
-def _mean(old: float | None, new: float) -> float:
-    """The newest of many, weighed in, on a logarithmic scale."""
-    return new if old is None else exp((1 - RECENT) * log(old) + RECENT * log(new))
+def _mean(old: float | None, new: float, times: int) -> float:
+    """The newest of many, weighed in as if it had come so many times, on a logarithmic scale."""
+    if old is None:
+        return new
+    keep = (1 - RECENT) ** min(times, 100)
+    return exp(keep * log(old) + (1 - keep) * log(new))
 
 
 class Auto:
@@ -121,11 +133,11 @@ class Auto:
         expected = past.expected(lost, gained)  # step 4
         if expected is not None and expected > max(past.full, LEAST):  # step 5
             why = f"{changes}: {_ms(expected)} expected, recomputing took {_ms(past.full)}"
-            past.learn(lost, gained, 1)  # so that an update is tried again some time
+            past.hope()
             return self._full(stratum, keeper, watch, why)
         allowed = max(SHARE * past.full, LEAST)
         if expected is not None:
-            allowed = max(allowed, min(2 * expected, past.full))
+            allowed = max(allowed, min(HOPE * expected, past.full))
         started = perf_counter()
         work = int(allowed * past.speed)
         try:  # step 6

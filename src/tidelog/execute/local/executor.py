@@ -128,4 +128,4 @@ class LocalExecutor:
 @cache
 def _say_that_it_takes_time() -> None:
     if not is_compiled(rounds.run_rounds):
-        LOG.warning("compiling the kernels of the local engine: once per installation, about 20 seconds")
+        LOG.warning("compiling the kernels of the local engine: once per installation, up to a minute")

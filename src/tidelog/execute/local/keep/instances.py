@@ -178,20 +178,20 @@ def look_at(code: int, cursor: int, run: int, drive: int) -> int:
         return DONE
     relation = word(code, form + F_HEAD)
     row = -1
+    within = True
     if (old != NO_ITERATION and old >= k) or (new != NO_ITERATION and new >= k):
         row = find_or_append(relation, make_head(code, cursor))
         if row < 0:
             return failure(row)
     if old == k or new == k:
-        if not consider(run, word(code, form + F_NUMBER)):
-            return OVER_BUDGET
+        within = consider(run, word(code, form + F_NUMBER))
         if not change_count(run, relation, row, -1 if old == k else 1):
             return NO_MEMORY
     if old != NO_ITERATION and old > k and not plan_instance(code, cursor, run, old, drive, possible, row):
         return NO_MEMORY
     if new != NO_ITERATION and new > k and not plan_instance(code, cursor, run, new, drive, possible, row):
         return NO_MEMORY
-    return DONE
+    return DONE if within else OVER_BUDGET
 
 
 @kernel

@@ -227,10 +227,11 @@ def saturate(relations: Words, code: int, forward: Words, owners: Words, run: in
                         return MISSING_IN_GUARD
                     if state == NONE:
                         break
-                    if not count_instance(code, cursor, run):
-                        return OVER_BUDGET
+                    within = count_instance(code, cursor, run)
                     if not prove_head(relations, code, cursor, run):
                         return NO_MEMORY
+                    if not within:
+                        return OVER_BUDGET
                 set_word(run, R_OPEN, 0)
             set_word(run, R_FORM, word(run, R_FORM) + 1)
         set_word(run, R_FORM, 0)
@@ -308,11 +309,11 @@ def search(
                 set_word(run, R_ASKING, cursor)
                 return MISSING_IN_FRAME
             if state == FOUND:
-                if not count_instance(code, cursor, run):
-                    return OVER_BUDGET
                 set_word(frame, P_LOOKING, 1)
                 set_word(frame, P_LEVEL, -1)
                 set_word(frame, P_ASKED, -1)
+                if not count_instance(code, cursor, run):
+                    return OVER_BUDGET
                 continue
         form = word(frame, P_FORM) + 1
         while form < len(forms) and owners[form] != number:

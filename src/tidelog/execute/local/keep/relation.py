@@ -100,6 +100,9 @@ class Ledger:
 
     def need_map(self) -> None:
         """Be able to find rows by their tuples."""
+        record = self.record
+        if record[at.MAP] and record[at.MAP_UPTO] == self.stored.record[local.COUNT]:
+            return
         if not ledgers.extend_map(self.stored.address):
             raise MemoryError
 

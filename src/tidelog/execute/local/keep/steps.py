@@ -57,7 +57,6 @@ from tidelog.execute.local.keep.layout import (
     LIST_COUNT,
     NO_MEMORY,
     NOW,
-    OVER_BUDGET,
     QUEUE,
     R_CURSOR,
     R_EVENT,
@@ -244,8 +243,7 @@ def happen(run: int, event: int) -> int:
     is_new = runs & NEW_RUN and new + 1 == k
     if is_old == is_new or (is_old and is_new):
         return DONE
-    if not consider(run, word(event, E_NUMBER) >> 8):
-        return OVER_BUDGET
+    consider(run, word(event, E_NUMBER) >> 8)
     done = change_count(run, word(event, E_RELATION), word(event, E_ROW), -1 if is_old else 1)
     return DONE if done else NO_MEMORY
 

@@ -159,11 +159,12 @@ def drain(code: int, cursor: int, run: int, part: int) -> int:
             return DONE
         if state == MISS:
             return MISSING
-        if not count_instance(code, cursor, run):
-            return OVER_BUDGET
+        within = count_instance(code, cursor, run)
         result = tally(code, cursor) if part == 0 else reach(code, cursor, run, part)
         if result != DONE:
             return result
+        if not within:
+            return OVER_BUDGET
 
 
 @kernel
@@ -391,8 +392,7 @@ def redeem(
                             return MISSING
                         set_word(run, R_OPEN, 0)
                         if state == FOUND:
-                            if not count_instance(code, cursor, run):
-                                return OVER_BUDGET
+                            count_instance(code, cursor, run)
                             rank = highest_first(code, cursor)
                     set_word(run, R_FORM, word(run, R_FORM) + 1)
                 set_word(run, R_FORM, 0)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from tidelog.execute.local.keep.keeper import LocalKeeper
 
 UNLIMITED = 1 << 62
+SLICE = 20_000_000  # tuples looked at between two reports of progress
 REPLAN_GROWTH, REPLAN_ROWS = 4, 1000
 
 
@@ -59,6 +60,7 @@ class Running:
         self.limits = {name: max(REPLAN_ROWS, REPLAN_GROWTH * len(stored[name])) for name in self.code.read}
         for name in {*self.code.read, *self.code.looked_up, *self.names}:
             self.keeper.ledger(name)
+        self.mapped = tuple({*self.code.looked_up, *self.names})
         self.address = int(self.run.ctypes.data)
         self.run[at.R_COUNTS] = self.counted.ctypes.data
         self.run[at.R_CURSOR] = self.cursors[0].address
@@ -92,16 +94,15 @@ class Running:
         run = self.run
         run[: at.R_COUNTS] = 0
         run[at.R_WORK] = 0
-        run[at.R_BUDGET] = UNLIMITED if budget is None else budget
+        self.budget = UNLIMITED if budget is None else budget
+        run[at.R_BUDGET] = min(self.budget, SLICE)
         run[at.R_RANKS] = int(self.ranks)
         self.counted[:] = 0
-        for name in self.code.looked_up:
+        for name in self.mapped:
             self.keeper.ledger(name).need_map()
-        for name in self.names:
-            ledger = self.keeper.ledger(name)
-            ledger.need_map()
-            if self.ranks or self.counts:
-                ledger.keep_numbers()
+        if self.ranks or self.counts:
+            for name in self.names:
+                self.keeper.ledger(name).keep_numbers()
 
     def drive(self, kernel: Callable[[], int], watch: Watch) -> None:
         """Call a kernel until it is done, computing the values that it asks for in between."""
@@ -117,7 +118,9 @@ class Running:
             elif state in (at.MISSING, at.MISSING_IN_GUARD):
                 self.answer(self.cursors[1 if state == at.MISSING_IN_GUARD else 0].address)
             elif state == at.OVER_BUDGET:
-                raise Abandoned
+                if self.run[at.R_WORK] > self.budget:
+                    raise Abandoned
+                self.run[at.R_BUDGET] = min(self.budget, int(self.run[at.R_WORK]) + SLICE)
             elif state == at.TOO_MANY:
                 names = ", ".join(self.names)
                 raise UnsupportedError(
@@ -141,9 +144,10 @@ class Running:
             int(self.run[at.R_ROUNDS]), int(self.run[at.R_NEW]), phase=phase, touched=touched
         )
         report.work = int(self.run[at.R_WORK])
-        for rule, counted in zip(self.code.rules, self.counted.tolist(), strict=False):
-            if counted:
-                report.instances[rule] = report.instances.get(rule, 0) + counted
+        if self.run[at.R_CONSIDERED]:
+            for rule, counted in zip(self.code.rules, self.counted.tolist(), strict=False):
+                if counted:
+                    report.instances[rule] = report.instances.get(rule, 0) + counted
         return report
 
 
