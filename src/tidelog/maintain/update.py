@@ -147,6 +147,8 @@ class Maintenance:
         """
         started, self._started = self._started, []
         for stratum in started:
+            if stratum not in self.strata:
+                continue  # its last rule has gone
             algorithm = self._numbers[stratum.relations[0]].algorithm
             sizes = [self.keeper.size(name) for name in (*stratum.relations, *_reads(stratum))]
             if max(sizes) >= WORTH_PREPARING and not isinstance(algorithm, Recompute):
