@@ -102,7 +102,8 @@ class History:
     """A program and what happens to it. `declarations` are for every rule that may come.
 
     With `declared` false the database is not given the declarations: types come with facts and rules.
-    Otherwise those of the relations in `late` come with the first rule that needs them.
+    Otherwise those of the relations in `late` come with the first rule that needs them. `facts` are
+    written in the program.
     """
 
     seed: int
@@ -111,17 +112,18 @@ class History:
     transactions: tuple[Transaction, ...]
     declared: bool = True
     late: frozenset[str] = frozenset()
+    facts: tuple[tuple[str, Row], ...] = ()
 
     @property
     def text(self) -> str:
         """The program that the database begins with."""
         first = [line for line in self.declarations if self.declared and not names_in(line) & self.late]
-        return "\n".join((*first, *self.rules, ""))
+        return "\n".join((*first, *self.rules, *(written(name, row) for name, row in self.facts), ""))
 
     @property
     def beginning(self) -> State:
         """The state before the first transaction."""
-        return State(self.rules, missing=self.late)
+        return State(self.rules, frozenset(self.facts), self.late)
 
     def adding(self, rule: str, state: State) -> AddRule:
         """The operation that adds a rule in a state."""
@@ -154,6 +156,12 @@ class History:
         turns = random.Random(self.seed)
         transactions = [Transaction(group, turn=turns.randrange(1000)) for group in groups if group]
         return replace(self, transactions=tuple(transactions))
+
+
+def written(relation: str, row: Row) -> str:
+    """A fact, as a program has it."""
+    values = (f'"{value}"' if isinstance(value, str) else repr(value) for value in row)
+    return f"{relation}({', '.join(values)})."
 
 
 def names_in(text: str) -> set[str]:
@@ -220,7 +228,15 @@ class _Histories(Generator):
         late = {r.name for r in below if r not in self.inputs} - names_in(" ".join(first))
         if not self.declared or self.random.random() < 0.3:
             late = set()
-        history = History(self.seed, tuple(lines), tuple(first), (), self.declared, frozenset(late))
+        facts: list[tuple[str, Row]] = []
+        if self.random.random() < 0.25:
+            here = [
+                r for r in below if r in self.inputs or (r.name not in late and self.random.random() < 0.2)
+            ]
+            facts = [(r.name, row) for r in here for row in self.rows(r, 1, 4)]
+        history = History(
+            self.seed, tuple(lines), tuple(first), (), self.declared, frozenset(late), tuple(facts)
+        )
         return replace(history, transactions=tuple(self.transactions(history, pool)))
 
     def relation(self, prefix: str, index: int) -> RandomRelation:

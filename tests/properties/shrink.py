@@ -45,7 +45,8 @@ def shrink(history: History, fails: Fails, patience: float = PATIENCE) -> Histor
 
 def tidied(history: History) -> History:
     """The history without operations that have become impossible, and without empty transactions."""
-    named = names_in(" ".join((*history.rules, *_texts(history))))
+    given = " ".join(name for name, _ in history.facts)
+    named = names_in(" ".join((*history.rules, *_texts(history), given)))
     lines = tuple(line for line in history.declarations if names_in(line) & named)
     late = (history.late & named) - names_in(" ".join(history.rules))
     history = replace(history, declarations=lines, late=late)
@@ -90,8 +91,8 @@ def _size(history: History) -> tuple[int, int, int, int]:
     texts = [*history.rules, *(o.rule for o in operations if isinstance(o, AddRule))]
     endings = sum(transaction.ending != "commit" for transaction in history.transactions)
     return (
-        len(operations) + len(history.rules),
-        len(history.transactions) + endings,
+        len(operations) + len(history.rules) + len(history.facts),
+        len(history.transactions) + endings + len(history.late),
         sum(map(len, texts)),
         len(history.declarations),
     )
@@ -99,6 +100,7 @@ def _size(history: History) -> tuple[int, int, int, int]:
 
 def _smaller(history: History) -> Iterator[History]:
     """Histories with something taken away, the largest pieces first."""
+    yield replace(history, late=frozenset())
     for i in reversed(range(len(history.transactions))):
         yield _with(history, i, ())
     for i in reversed(range(len(history.transactions) - 1)):  # one with the next
@@ -115,6 +117,8 @@ def _smaller(history: History) -> Iterator[History]:
             for start in range(0, len(operations), length) if length else ():
                 fewer = (*operations[:start], *operations[start + length :], *wrong)
                 yield _with(history, i, (replace(transaction, operations=fewer),))
+    for i in range(len(history.facts)):
+        yield replace(history, facts=(*history.facts[:i], *history.facts[i + 1 :]))
     for i in range(len(history.rules)):
         yield replace(history, rules=(*history.rules[:i], *history.rules[i + 1 :]))
     for rule in dict.fromkeys([*history.rules, *_added(history)]):

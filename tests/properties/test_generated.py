@@ -42,6 +42,7 @@ def test_histories_have_every_feature() -> None:
     for history in HISTORIES:
         seen["declared"] += history.declared
         seen["undeclared"] += not history.declared
+        seen["facts in the program"] += bool(history.facts)
         for transaction in history.transactions:
             seen[transaction.ending] += 1
         states = history.states()
@@ -61,7 +62,7 @@ def test_histories_have_every_feature() -> None:
     for feature in (
         "declared", "undeclared", "commit", "rollback", "failure", "Insert", "Delete",
         "AddRule", "RemoveRule", "fact of a derived relation", "no effect", "new relation",
-        "declared with a rule",
+        "declared with a rule", "facts in the program",
     ):  # fmt: skip
         assert seen[feature] >= 20, (feature, seen[feature])
 
@@ -104,8 +105,8 @@ def test_failing_histories_get_small() -> None:
         small = shrink(history, holds_at_the_end)
         operations = [o for t in small.transactions for o in t.operations]
         assert holds_at_the_end(small)
-        assert len(operations) + len(small.rules) == 3, (history.seed, operations, small.rules)
+        assert len(operations) + len(small.rules) + len(small.facts) == 3, history.seed
         assert len(small.transactions) == 1
         code = script(small, "engine='local'", lambda _: None, "")
         compile(code, "reproduction", "exec")
-        assert "tx.insert(" in code and "tx.remove_rule(" in code
+        assert ("tx.insert(" in code or small.facts) and "tx.remove_rule(" in code
