@@ -81,7 +81,7 @@ class DRed:
 
     def start(self, stratum: Stratum, keeper: Keeper, watch: Watch) -> list[PhaseReport]:
         """Semi-naive."""
-        return fill(stratum, keeper, watch)
+        return fill(stratum, keeper, watch, self.ranks)
 
     def update(
         self, change: StratumChange, keeper: Keeper, watch: Watch, budget: int | None

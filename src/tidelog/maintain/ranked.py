@@ -99,7 +99,7 @@ class Ranked:
 
     def start(self, stratum: Stratum, keeper: Keeper, watch: Watch) -> list[PhaseReport]:
         """Semi-naive; a tuple's rank is the round that first derived it."""
-        return fill(stratum, keeper, watch)
+        return fill(stratum, keeper, watch, ranks=True)
 
     def update(
         self, change: StratumChange, keeper: Keeper, watch: Watch, budget: int | None

@@ -91,7 +91,7 @@ def _stratum(stratum: Stratum, executor: Executor, watch: StratumWatch) -> Strat
     return StratumReport(stratum.index, stratum.relations, total)
 
 
-def tasks(stratum: Stratum) -> tuple[Task, ...]:
+def tasks(stratum: Stratum, ranks: bool = False) -> tuple[Task, ...]:
     """What an executor is asked to run for a stratum, in order."""
     found: list[Task] = []
     if stratum.aggregate is not None:
@@ -101,7 +101,7 @@ def tasks(stratum: Stratum) -> tuple[Task, ...]:
     if stratum.recursive:
         own = frozenset(stratum.relations)
         forms = tuple(form for rule in stratum.recursive for form in delta_forms(rule, own))
-        found.append(Fixpoint(stratum.relations, forms))  # steps 4 to 8
+        found.append(Fixpoint(stratum.relations, forms, ranks))  # steps 4 to 8
     return tuple(found)
 
 
@@ -123,7 +123,7 @@ class Recompute:
 
     def start(self, stratum: Stratum, keeper: Keeper, watch: Watch) -> list[PhaseReport]:
         """Steps 3 to 8."""
-        return fill(stratum, keeper, watch)
+        return fill(stratum, keeper, watch, ranks=True)
 
     def update(
         self, change: StratumChange, keeper: Keeper, watch: Watch, budget: int | None
@@ -132,9 +132,9 @@ class Recompute:
         return renewal(self, change.stratum, keeper, watch)
 
 
-def fill(stratum: Stratum, keeper: Keeper, watch: Watch) -> list[PhaseReport]:
+def fill(stratum: Stratum, keeper: Keeper, watch: Watch, ranks: bool = False) -> list[PhaseReport]:
     """Derive the tuples of a renewed stratum."""
     phases = Phases(keeper, watch)
-    for task in tasks(stratum):
+    for task in tasks(stratum, ranks):
         phases.run(task, phase=type(task).__name__.lower())
     return phases.reports

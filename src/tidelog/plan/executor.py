@@ -58,11 +58,13 @@ class Derive:
 class Fixpoint:
     """Run the forms in rounds until a round derives nothing new.
 
-    In the first round the DELTA of each of `relations` is everything it holds.
+    In the first round the DELTA of each of `relations` is everything it holds. With `ranks`, an
+    executor that keeps answers current remembers the round of each tuple (see `plan.maintenance`).
     """
 
     relations: tuple[str, ...]
     forms: tuple[RuleForm, ...]
+    ranks: bool = False
 
 
 @dataclass(frozen=True)

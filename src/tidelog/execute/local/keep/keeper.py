@@ -233,7 +233,7 @@ class LocalKeeper(LocalExecutor):
 
     def run(self, task: Materialising, watch: Watch = unwatched) -> TaskReport:
         """Run a task that materialises; inside `renew`, with ranks for what a fixpoint derives."""
-        if not isinstance(task, Fixpoint) or not self._renewing:
+        if not isinstance(task, Fixpoint) or not task.ranks or not self._renewing:
             return super().run(task, watch)
         before = {name: len(self.relations[name]) for name in task.relations}
         report = super().run(task, watch)
@@ -346,22 +346,14 @@ class LocalKeeper(LocalExecutor):
 
     def _compact(self, name: str) -> None:
         """Write a relation's rows anew, without those that are linked nowhere."""
-        stored, ledger = self.relations[name], self._ledgers[name]
-        alive = np.flatnonzero(ledger.held())
-        marks, numbers = ledger.marks[alive], ledger.numbers[alive].copy()
-        had_numbers = bool(ledger.record[at.NUMBERS])
-        if ledger.record[at.TRACES]:
-            return
+        stored, old = self.relations[name], self._ledgers[name]
+        alive = np.flatnonzero(old.held())
         cells = stored.cells[alive]
-        aside = Aside(stored, ledger)
-        columns = [np.ascontiguousarray(cells[:, i]) for i in range(stored.arity)]
-        stored.insert(columns, len(cells))
-        aside.discard()
+        aside = Aside(stored, old)
+        stored.insert([np.ascontiguousarray(cells[:, i]) for i in range(stored.arity)], len(cells))
         ledger = self._ledgers[name] = Ledger(stored)
-        renewal.copy_marks(stored.address, np.ascontiguousarray(marks.astype(np.int64)))
-        if had_numbers:
-            ledger.keep_numbers()
-            ledger.numbers[:] = numbers
+        ledger.take_over(old, alive)
+        aside.discard()
 
     # --- looking ---
 
@@ -393,6 +385,14 @@ class LocalKeeper(LocalExecutor):
             trace = traces.read(ledger.address, number) if ledger.record[at.TRACES] else {}
             found[row] = Standing(Mark(marks), both >> 32, both & 0xFFFFFFFF, trace)
         return found
+
+    def memory(self) -> dict[str, int]:
+        """Bytes in use by rows, sets and indexes, and by what is known of the rows."""
+        total = super().memory() | {"marks": 0, "numbers": 0, "traces": 0, "map": 0}
+        for ledger in self._ledgers.values():
+            for part, size in ledger.bytes.items():
+                total[part] += size
+        return total
 
     def remember(self, on: bool) -> None:
         """The kernels only count instances."""

@@ -58,7 +58,8 @@ class Ledger:
 
     def marks_of(self, rows: Rows) -> npt.NDArray[np.uint16]:
         """The marks of some rows."""
-        marks = memory.array_at(int(self.record[at.MARKS]), len(self.stored), np.uint16)
+        count = int(rows.max(initial=-1)) + 1
+        marks = memory.array_at(int(self.record[at.MARKS]), count, np.uint16)
         return marks[rows] & np.uint16(at.ALL_MARKS)
 
     @property
@@ -97,6 +98,33 @@ class Ledger:
     def clear_scratch(self) -> None:
         """Leave nothing in them, also after a fixpoint that was given up."""
         ledgers.clear_scratch(self.address)
+
+    def take_over(self, old: Ledger, rows: Rows) -> None:
+        """Know of the rows what another ledger knows of some of its own; its traces move here."""
+        marks = memory.array_at(int(self.record[at.MARKS]), len(rows), np.uint16)
+        marks[:] = old.marks_of(rows)
+        if old.record[at.NUMBERS]:
+            self.keep_numbers()
+            self.numbers[:] = memory.array_at(
+                int(old.record[at.NUMBERS]), int(rows.max(initial=-1)) + 1, np.int64
+            )[rows]
+        if old.record[at.TRACES]:
+            self.keep_traces()
+            heads = memory.array_at(int(old.record[at.TRACES]), int(rows.max(initial=-1)) + 1, np.uint32)
+            memory.array_at(int(self.record[at.TRACES]), len(rows), np.uint32)[:] = heads[rows]
+            for field in (at.TRACE_POOL, at.TRACE_USED, at.TRACE_CAPACITY, at.TRACE_FREE):
+                self.record[field], old.record[field] = old.record[field], 0
+
+    @property
+    def bytes(self) -> dict[str, int]:
+        """Memory in use between commits."""
+        rows, record = len(self.stored), self.record
+        return {
+            "marks": 2 * rows,
+            "numbers": 8 * rows if record[at.NUMBERS] else 0,
+            "traces": (4 * rows + 16 * int(record[at.TRACE_USED])) if record[at.TRACES] else 0,
+            "map": 4 * (int(record[at.MAP_MASK]) + 1) if record[at.MAP] else 0,
+        }
 
     def need_map(self) -> None:
         """Be able to find rows by their tuples."""

@@ -60,14 +60,6 @@ def fill_new(relation: int, explicit: int) -> None:
 
 
 @kernel
-def copy_marks(relation: int, marks: Words) -> None:
-    """Give rows their marks."""
-    target = load64(word(relation, LEDGER) + 8 * MARKS)
-    for row in range(len(marks)):
-        store16(target + 2 * row, marks[row])
-
-
-@kernel
 def is_linked(ledger: int, row: int) -> bool:
     """Whether a row is in the set and the indexes: it has marks, and is not hidden as one that is lost."""
     marks = load16(word(ledger, MARKS) + 2 * row) & ALL_MARKS

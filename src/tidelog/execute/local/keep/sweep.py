@@ -393,7 +393,7 @@ def redeem(
                         set_word(run, R_OPEN, 0)
                         if state == FOUND:
                             count_instance(code, cursor, run)
-                            rank = highest_first(code, cursor)
+                            rank = highest_first(code, cursor) if word(run, R_RANKS) else 0
                     set_word(run, R_FORM, word(run, R_FORM) + 1)
                 set_word(run, R_FORM, 0)
             if rank >= 0 and not enqueue(ledger, row, marks, rank + 1 if word(run, R_RANKS) else 0):
