@@ -6,8 +6,8 @@
     3  f is the time that recomputing took the last time
     4  x is the time that the update should take: what a lost tuple and what a gained one have cost of
        late, in tuples looked at, times l and g, at the speed of the last updates; unknown at first
-    5  if x is more than f, recompute
-    6  run `ranked`, but no longer than a share of f; where x promises that it pays, up to f
+    5  if x is not well below f, recompute
+    6  run `ranked`, but no longer than a share of f; where x promises that it pays, than a larger one
     7  if that is not enough, drop what it did and recompute
 
 So a commit costs at most the share more than recomputing, unless there was reason to hope for less;
@@ -22,13 +22,13 @@ and from there in the commit's report.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, log
+from math import exp, log, log10
 from time import perf_counter
 
 from tidelog.maintain.protocol import Choice, StratumChange, cost, renewal
 from tidelog.maintain.ranked import Ranked
 from tidelog.maintain.seminaive import Recompute
-from tidelog.plan.executor import Watch
+from tidelog.plan.executor import Progress, Watch
 from tidelog.plan.maintenance import Abandoned, Keeper, PhaseReport
 from tidelog.program.model import Stratum
 from tidelog.program.strata import body_relations
@@ -39,7 +39,9 @@ SHARE = 0.1  # of recomputing: the time that an update may take in any case
 LEAST = 0.002  # seconds that it may take in any case
 MUCH = 0.5  # of all below: so many changes, and recomputing is taken at once
 RECENT = 0.2  # the weight of the newest change in what a change has cost of late
-HOPE = 3.0  # an update may take so many times what is expected of it
+WELL = 0.8  # of recomputing: an update of which more is expected is not tried
+HOPE = 2.0  # an update may take so many times what is expected of it,
+MOST = 0.6  # but not more than this part of recomputing
 RETRY = 0.95  # each time that recomputing is taken, an update seems a little cheaper: it is tried again
 SPEED = 10_000_000.0  # tuples looked at in a second, until it has been measured
 ENOUGH = 20_000  # tuples looked at by an update that the speed can be measured with
@@ -52,18 +54,22 @@ class Past:
     full: float  # seconds of the last recomputing
     lost: float | None = None  # tuples looked at for each tuple lost below, of late
     gained: float | None = None
+    changes: float = 1.0  # tuples lost and gained in an update, of late
     speed: float = SPEED
 
     def expected(self, lost: int, gained: int) -> float | None:
         """The seconds that an update should take; None: nothing like it has been seen."""
         if (lost and self.lost is None) or (gained and self.gained is None):
             return None
-        return (lost * (self.lost or 0.0) + gained * (self.gained or 0.0)) / self.speed
+        work = lost * (self.lost or 0.0) + gained * (self.gained or 0.0)
+        # Updates a hundred times larger than those seen reach further, and find less in the caches.
+        return work / self.speed * max(1.0, log10(max(1, lost + gained) / self.changes))
 
     def learn(self, lost: int, gained: int, work: int) -> None:
         """An update has looked at so many tuples."""
         changes = max(1, lost + gained)
         rate = max(1, work) / changes
+        self.changes = _mean(self.changes, changes, changes)
         if lost:
             self.lost = _mean(self.lost, rate, changes)
         if gained and not lost:  # together with losses, these are what has cost most
@@ -131,22 +137,27 @@ class Auto:
         if lost + gained > MUCH * below:
             return self._full(stratum, keeper, watch, f"{changes}, of {below:,} tuples")
         expected = past.expected(lost, gained)  # step 4
-        if expected is not None and expected > max(past.full, LEAST):  # step 5
+        if expected is not None and expected > max(WELL * past.full, LEAST):  # step 5
             why = f"{changes}: {_ms(expected)} expected, recomputing took {_ms(past.full)}"
             past.hope()
             return self._full(stratum, keeper, watch, why)
         allowed = max(SHARE * past.full, LEAST)
         if expected is not None:
-            allowed = max(allowed, min(HOPE * expected, past.full))
+            allowed = max(allowed, min(HOPE * expected, MOST * past.full))
         started = perf_counter()
         work = int(allowed * past.speed)
+
+        def watch_clock(progress: Progress) -> None:
+            watch(progress)
+            if perf_counter() - started > allowed:
+                raise Abandoned
+
         try:  # step 6
-            reports = self._ranked.update(change, keeper, watch, work)
+            reports = self._ranked.update(change, keeper, watch_clock, work)
         except Abandoned:  # step 7
             keeper.undo(stratum.relations)
             took = perf_counter() - started
-            past.measure(work, took)
-            past.learn(lost, gained, 2 * work)
+            past.learn(lost, gained, int(2 * took * past.speed))
             why = f"{changes}: an update was abandoned after {_ms(took)}, recomputing took {_ms(past.full)}"
             return [PhaseReport(phase="abandoned"), *self._full(stratum, keeper, watch, why)]
         past.measure(cost(reports), perf_counter() - started)
