@@ -7,11 +7,11 @@
     4  x is the time that the update should take: what a lost tuple and what a gained one have cost of
        late, in tuples looked at, times l and g, at the speed of the last updates; unknown at first
     5  if x is not well below f, recompute
-    6  run `ranked`, but no longer than a share of f; where x promises that it pays, than a larger one
+    6  run `ranked`, but no longer than a share of f; of many changes, whose costs even out, than a
+       larger one, and where x promises that it pays, than f
     7  if that is not enough, drop what it did and recompute
 
-So a commit costs at most the share more than recomputing, unless there was reason to hope for less;
-and an update that was abandoned makes the next one like it look dearer than it was. Costs differ by
+So a commit of few changes costs at most the small share more than recomputing; and an update that was abandoned makes the next one like it look dearer than it was. Costs differ by
 orders of magnitude from one fact to the next, so *of late* is a mean of logarithms, in which an update
 of many facts weighs more: one bad fact does not spoil the others, and many facts tell the truth.
 
@@ -40,8 +40,10 @@ LEAST = 0.002  # seconds that it may take in any case
 MUCH = 0.5  # of all below: so many changes, and recomputing is taken at once
 RECENT = 0.2  # the weight of the newest change in what a change has cost of late
 WELL = 0.8  # of recomputing: an update of which more is expected is not tried
-HOPE = 2.0  # an update may take so many times what is expected of it,
-MOST = 0.6  # but not more than this part of recomputing
+MANY = 10  # changes whose costs even out
+LARGE_SHARE = 0.5  # of recomputing: the time that an update of many changes may take
+HOPE = 2.0  # and it may take so many times what is expected of it, up to the time of recomputing
+DEARER = 1.5  # what an abandoned update would have cost, against what it has
 RETRY = 0.95  # each time that recomputing is taken, an update seems a little cheaper: it is tried again
 SPEED = 10_000_000.0  # tuples looked at in a second, until it has been measured
 ENOUGH = 20_000  # tuples looked at by an update that the speed can be measured with
@@ -142,8 +144,8 @@ class Auto:
             past.hope()
             return self._full(stratum, keeper, watch, why)
         allowed = max(SHARE * past.full, LEAST)
-        if expected is not None:
-            allowed = max(allowed, min(HOPE * expected, MOST * past.full))
+        if lost + gained >= MANY:
+            allowed = max(LARGE_SHARE * past.full, min(HOPE * (expected or 0.0), past.full), LEAST)
         started = perf_counter()
         work = int(allowed * past.speed)
 
@@ -157,7 +159,7 @@ class Auto:
         except Abandoned:  # step 7
             keeper.undo(stratum.relations)
             took = perf_counter() - started
-            past.learn(lost, gained, int(2 * took * past.speed))
+            past.learn(lost, gained, int(DEARER * took * past.speed))
             why = f"{changes}: an update was abandoned after {_ms(took)}, recomputing took {_ms(past.full)}"
             return [PhaseReport(phase="abandoned"), *self._full(stratum, keeper, watch, why)]
         past.measure(cost(reports), perf_counter() - started)
