@@ -11,9 +11,10 @@
        larger one, and where x promises that it pays, than f
     7  if that is not enough, drop what it did and recompute
 
-So a commit of few changes costs at most the small share more than recomputing; and an update that was abandoned makes the next one like it look dearer than it was. Costs differ by
-orders of magnitude from one fact to the next, so *of late* is a mean of logarithms, in which an update
-of many facts weighs more: one bad fact does not spoil the others, and many facts tell the truth.
+So a commit of few changes costs at most the small share more than recomputing; and an update that was
+abandoned makes the next one like it look dearer than it was. Costs differ by orders of magnitude from
+one fact to the next, so *of late* is a mean of logarithms, in which an update of many facts weighs
+more: one bad fact does not spoil the others, and many facts tell the truth.
 
 Both algorithms keep ranks and take turns at no cost. What was chosen, and why, is in `Auto.choice`
 and from there in the commit's report.
