@@ -1,7 +1,8 @@
 """The main job, through Spark: who may reach what in a company's network, and what a change does to it.
 
 Writes facts to build/demo/facts, runs network_access/program.dl over them, writes the answers to
-build/demo/answers. Always the same company: nothing here is random.
+build/demo/answers. Then the same program is kept current in process (`keep_current`): facts are deleted and
+inserted, a rule comes and goes. Always the same company: nothing here is random.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 from time import perf_counter
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 import tidelog
@@ -21,6 +23,8 @@ EXAMPLES = Path(__file__).parent
 PROGRAM = EXAMPLES / "network_access" / "program.dl"
 OUTPUT = EXAMPLES.parent / "build" / "demo"
 ANSWERS = ("MayReach", "Exposure", "Unused", "Alarm", "Reach")
+
+ON_CALL = 'MayReach(who, service) :- Member(who, "platform-osaka"), Service(service, 3).'
 
 Row = tuple[object, ...]
 Facts = dict[str, list[Row]]
@@ -172,6 +176,57 @@ def by(column: int) -> Callable[[Row], tuple[float, str]]:
     return lambda row: (-float(str(row[column])), str(row))
 
 
+def keep_current(console: Console) -> None:
+    """The same program in process: facts are deleted and inserted, a rule comes and goes."""
+    with tidelog.Database(PROGRAM) as db:
+        db.load(OUTPUT / "facts")
+        console.print(f"derived everything in {1000 * db.report.seconds:,.0f} ms\n")
+
+        console.print("Someone moves to another team, and a grant is taken back, in one transaction:")
+        with db.transaction() as tx:
+            tx.delete("Member", [row for row in db["Member"] if row[0] == "Ada Abel"])
+            tx.insert("Member", [("Ada Abel", "security-lima")])
+            tx.delete("Grant", [("guests", "web-02")])
+        show_change_set(console, tx.changes)
+        show_report(console, tx.report)
+
+        console.print("\nA rule is added, for people on call:")
+        console.print(f"  + {escape(ON_CALL)}", highlight=False, soft_wrap=True)
+        show_change_set(console, db.commit(add_rules=[ON_CALL]))
+        console.print("... and removed again; facts stay all the time:")
+        show_change_set(console, db.commit(remove_rules=[ON_CALL]))
+
+
+def show_change_set(console: Console, changes: tidelog.ChangeSet) -> None:
+    """The numbers of tuples that went and came in each relation, and the first of them."""
+    table = Table()
+    for name in ("relation", "gone", "new", "for example"):
+        table.add_column(name, justify="right" if name in ("new", "gone") else "left")
+    for name, changed in changes.items():
+        examples = [f"- {', '.join(map(str, row))}" for row in changed.deleted[:1]]
+        examples += [f"+ {', '.join(map(str, row))}" for row in changed.inserted[:1]]
+        sizes = (f"{len(changed.deleted):,}", f"{len(changed.inserted):,}")
+        table.add_row(name, *sizes, "\n".join(examples))
+    console.print(table)
+
+
+def show_report(console: Console, report: tidelog.Report) -> None:
+    """What a commit took. Parts of aggregates are strata of their own; they are summed up in a line."""
+    console.print("What that took, stratum by stratum:")
+    table = Table()
+    for name in ("stratum", "algorithm", "ms", "rule instances", "why"):
+        table.add_column(name, justify="right" if name == "ms" else "left")
+    within = [line for line in report.strata if "(" in line.relations[0]]
+    for line in report.strata:
+        if line not in within:
+            phases = "\n".join(f"{phase.name} {phase.instances:,}" for phase in line.phases)
+            time = f"{1000 * line.seconds:,.1f}"
+            table.add_row(", ".join(line.relations), line.algorithm, time, phases, line.why)
+    time = f"{1000 * sum(line.seconds for line in within):,.1f}"
+    table.add_row("parts of aggregates", "", time, f"{sum(line.instances for line in within):,}", "")
+    console.print(table)
+
+
 def main() -> None:
     # A short run: let Java not spend its time on optimising for a long one.
     os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
@@ -215,6 +270,9 @@ def main() -> None:
         written = db.write(OUTPUT / "answers")
     console.print(f"\nAll answers are in {OUTPUT.relative_to(EXAMPLES.parent)}/answers: ", end="")
     console.print(", ".join(path.name for path in written))
+    console.print("\n[bold]The same program in process, kept current[/bold]")
+    keep_current(Console(quiet=True))  # so that the times below are not those of compiling kernels
+    keep_current(console)
 
 
 if __name__ == "__main__":
