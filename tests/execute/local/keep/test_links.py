@@ -154,16 +154,13 @@ def test_rows_that_come_back_may_need_a_larger_table_of_another_kind() -> None:
 @pytest.mark.parametrize("arity", [2, 4, 5])
 def test_buckets_cross_powers_of_two(arity: int) -> None:
     """From one entry (in the slot where it is one word) to 33 and back, from either end and the middle."""
-    for order in (lambda n: n, lambda n: 32 - n, lambda n: n * 7 % 33):
+    for order in (list(range(33)), list(range(32, -1, -1)), [n * 7 % 33 for n in range(33)]):
         relation = Linked(arity, [(5, n, *[1] * (arity - 2)) for n in range(33)], (0,))
         index = relation.stored.index((0,))
         assert index.record[at.ENTRY_WORDS] == {2: 1, 4: 2, 5: 1}[arity]
         for _ in range(2):
-            for n in range(33):
-                relation.toggle(order(n))
-                relation.check()
-            for n in range(33):
-                relation.toggle(order(n))
+            for number in (*order, *order):
+                relation.toggle(number)
                 relation.check()
 
 
