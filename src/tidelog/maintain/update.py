@@ -36,6 +36,7 @@ holds nothing is started.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import dataclass
 from typing import Protocol
@@ -54,6 +55,7 @@ from tidelog.plan.maintenance import Keeper, PhaseReport
 from tidelog.program.model import Rule, Stratum
 from tidelog.program.strata import body_relations
 
+LOG = logging.getLogger("tidelog")
 WORTH_PREPARING = 10_000  # tuples
 
 
@@ -132,7 +134,11 @@ class Maintenance:
             self.strata, self._plan = strata, None
         self.keeper.commit()
         self._next = None
-        self._prepare()
+        try:
+            self._prepare()
+        except Exception:  # it only saves the next commit time, and this one stands
+            LOG.warning("a stratum could not be prepared for updates", exc_info=True)
+            self.keeper.rollback()
 
     def drop(self, relation: str) -> None:
         """Forget a relation that no rule reads or derives any more; after `update`, before `commit`."""

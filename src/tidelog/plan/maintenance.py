@@ -197,7 +197,7 @@ Maintaining = Sweep | Redeem | Tally | Steps | Regroup
 
 
 class Abandoned(Exception):
-    """A task has considered more rule instances than it was given; what it did stands half done."""
+    """A task has cost more than it was given; what it did stands half done."""
 
 
 @dataclass

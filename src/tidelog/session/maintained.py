@@ -62,7 +62,7 @@ class Maintained:
             definition = definition.without(empty)
             dropped = (stored.keys() | empty) - definition.live.relations.keys()
             for name in dropped & stored.keys():
-                keeper.drop(name)
+                maintenance.drop(name)
             self._next = {name: r for name, r in self._next.items() if name not in dropped}
         report = Report(
             version=work.version,

@@ -196,7 +196,7 @@ class Transaction:
         self.operations.append(Operation(insert, relation, table))
 
     def _settle(self, relation: str, columns: tuple[Column, ...], *, insert: bool) -> None:
-        """What rules of this transaction have settled about a relation stays for its facts if they go again."""
+        """What rules of this transaction have settled about a relation stays for its facts."""
         before = self._definition.relations.get(relation)
         if (
             insert

@@ -48,6 +48,7 @@ from tidelog.syntax.errors import EvaluationError, UnsupportedError
 
 EVERYTHING = Part((1 << COMBINATIONS) - 1)
 MAX_ORDERS = 4
+MAX_OWN = 255  # atoms of a rule over relations of its own stratum
 FALSE, TRUE = Const(False, BOOL), Const(True, BOOL)
 
 
@@ -392,6 +393,10 @@ class _Assembler:
         words[form + at.F_SIGN] = sign
         words[form + at.F_RUNS] = runs
         own = [i for i in range(len(self.reading.rule.body)) if self.is_own(i)]
+        if len(own) > MAX_OWN:
+            raise UnsupportedError(
+                f"error[TL0605]: a rule with more than {MAX_OWN} recursive atoms cannot be kept up to date"
+            )
         words[form + at.F_OWN] = len(own)
         words[form + at.F_SLOT] = own.index(self.reading.driver) if self.reading.driver in own else -1
         return form

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tidelog.execute.local import layout as local
+from tidelog.execute.local import rounds
 from tidelog.execute.local.executor import WORTH_SHARING, LocalExecutor
+from tidelog.execute.local.join import MAX_ARITY
 from tidelog.execute.local.keep import layout as at
 from tidelog.execute.local.keep import ledger as ledgers
 from tidelog.execute.local.keep import renewal, traces
@@ -38,7 +40,7 @@ from tidelog.plan.maintenance import (
 )
 from tidelog.plan.parts import Mark
 from tidelog.program.model import Relation
-from tidelog.syntax.errors import InternalError
+from tidelog.syntax.errors import InternalError, UnsupportedError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -125,11 +127,14 @@ class LocalKeeper(LocalExecutor):
 
     def commit(self) -> None:
         """What holds now is what is held."""
-        for name, ledger in self._ledgers.items():
-            if ledger.touched:
-                ledgers.make_final(ledger.stored.address)
-                if int(ledger.record[at.DEAD]) > max(COMPACT_FROM, len(ledger.stored) // 2):
-                    self._compact(name)
+        touched = [(name, ledger) for name, ledger in self._ledgers.items() if ledger.touched]
+        for _, ledger in touched:
+            if not rounds.extend_indexes(ledger.stored.address):
+                raise MemoryError  # nothing is final yet
+        for name, ledger in touched:
+            ledgers.make_final(ledger.stored.address)
+            if int(ledger.record[at.DEAD]) > max(COMPACT_FROM, len(ledger.stored) // 2):
+                self._compact(name)
         for aside in self._aside.values():
             aside.discard()
         self._end()
@@ -140,7 +145,9 @@ class LocalKeeper(LocalExecutor):
         for name in self._fresh:
             self.relations.pop(name, None)
             self._ledgers.pop(name, None)
-            self._aside.pop(name, None)
+            aside = self._aside.pop(name, None)
+            if aside is not None:
+                aside.discard()
         for name, (stored, old) in self._dropped.items():
             self.relations[name] = stored
             if old is not None:
@@ -169,8 +176,9 @@ class LocalKeeper(LocalExecutor):
                 raise MemoryError
 
     def derives(self, relations: Sequence[str]) -> None:
-        """Say which relations rules derive into."""
+        """Say which relations rules derive into: said when rules change, so tasks change too."""
         self._derived = frozenset(relations)
+        self._forget_tasks()
 
     # --- facts ---
 
@@ -299,10 +307,15 @@ class LocalKeeper(LocalExecutor):
                 ledger.record[at.HIDING] = 1
         for name in relations:
             stored, ledger = self.relations[name], self.ledger(name)
+            if stored.arity > MAX_ARITY:
+                raise UnsupportedError(
+                    f"error[TL0605]: {name} has more than {MAX_ARITY} columns: too many to keep it up to date"
+                )
             explicit = np.flatnonzero(ledger.marks & np.uint16(Mark.EXPLICIT))
             cells = stored.cells[explicit]
-            aside = Aside(stored, ledger)
-            self._aside.setdefault(name, aside)
+            if name in self._aside:
+                raise InternalError(f"{name} is renewed twice in a commit")
+            self._aside[name] = Aside(stored, ledger)
             del self._ledgers[name]
             columns = [np.ascontiguousarray(cells[:, i]) for i in range(stored.arity)]
             if len(cells):
@@ -350,9 +363,15 @@ class LocalKeeper(LocalExecutor):
         alive = np.flatnonzero(old.held())
         cells = stored.cells[alive]
         aside = Aside(stored, old)
-        stored.insert([np.ascontiguousarray(cells[:, i]) for i in range(stored.arity)], len(cells))
-        ledger = self._ledgers[name] = Ledger(stored)
-        ledger.take_over(old, alive)
+        ledger = None
+        try:
+            stored.insert([np.ascontiguousarray(cells[:, i]) for i in range(stored.arity)], len(cells))
+            ledger = Ledger(stored)
+            ledger.take_over(old, alive)
+        except MemoryError:
+            aside.put_back(ledger)  # it stays as it is
+            return
+        self._ledgers[name] = ledger
         aside.discard()
 
     # --- looking ---

@@ -78,8 +78,8 @@ NO_ROOM, NO_NUMBERS = -2, -3  # what `append_row` gives when it cannot
 
 
 @kernel
-def push(ledger: int, which: int, row: int) -> bool:
-    """Append to one of the ledger's lists. False: no memory."""
+def room_to_push(ledger: int, which: int) -> bool:
+    """Have room for one more in one of the ledger's lists. False: no memory."""
     at = ledger + 8 * which
     count = word(at, LIST_COUNT)
     if count == word(at, LIST_CAPACITY):
@@ -89,6 +89,16 @@ def push(ledger: int, which: int, row: int) -> bool:
             return False
         store64(at, rows)
         set_word(at, LIST_CAPACITY, capacity)
+    return True
+
+
+@kernel
+def push(ledger: int, which: int, row: int) -> bool:
+    """Append to one of the ledger's lists. False: no memory."""
+    if not room_to_push(ledger, which):
+        return False
+    at = ledger + 8 * which
+    count = word(at, LIST_COUNT)
     store64(load64(at) + 8 * count, row)
     set_word(at, LIST_COUNT, count + 1)
     return True
@@ -281,6 +291,12 @@ def append_row(relation: int, row: int) -> int:
         set_word(relation, CAPACITY, capacity)
     if number >= word(ledger, ROOM) and not make_room(relation, ledger):
         return NO_ROOM
+    if not room_to_push(ledger, TOUCHED_ROWS):
+        return NO_ROOM
+    if 2 * (word(ledger, MAP_USED) + 1) > word(ledger, MAP_MASK) and not map_resize(
+        relation, ledger, 2 * (word(ledger, MAP_MASK) + 1)
+    ):
+        return NO_ROOM
     copy(word(relation, ROWS) + 8 * words * number, row, 8 * words)
     store16(word(ledger, MARKS) + 2 * number, 0)
     if word(ledger, NUMBERS):
@@ -289,10 +305,6 @@ def append_row(relation: int, row: int) -> int:
         if word(ledger, which):
             store32(word(ledger, which) + 4 * number, 0)
     if not join_set(relation, row):
-        return NO_ROOM
-    if 2 * (word(ledger, MAP_USED) + 1) > word(ledger, MAP_MASK) and not map_resize(
-        relation, ledger, 2 * (word(ledger, MAP_MASK) + 1)
-    ):
         return NO_ROOM
     map_put(relation, ledger, number)
     set_word(ledger, MAP_UPTO, number + 1)
@@ -446,7 +458,6 @@ def clear_scratch(ledger: int) -> None:
 def make_final(relation: int) -> None:
     """What holds now is what is held; rows that do not hold are linked nowhere."""
     ledger = word(relation, LEDGER)
-    extend_indexes(relation)
     rows = word(ledger, TOUCHED_ROWS)
     for i in range(word(ledger, TOUCHED_ROWS + LIST_COUNT)):
         row = word(rows, i)

@@ -260,6 +260,8 @@ def link(relation: int, number: int) -> bool:
     for i in range(word(relation, INDEX_COUNT)):
         index = word(indexes, i)
         key = reallocate(0, 8 * word(index, SLOT_WORDS))
+        if key == 0:
+            return False
         done = join_index(index, row, number, key)
         release(key)
         if not done:

@@ -61,11 +61,14 @@ def fill_new(relation: int, explicit: int) -> None:
 
 @kernel
 def is_linked(ledger: int, row: int) -> bool:
-    """Whether a row is in the set and the indexes: it has marks, and is not hidden as one that is lost."""
-    marks = load16(word(ledger, MARKS) + 2 * row) & ALL_MARKS
+    """Whether a row is in the set and the indexes.
+
+    Rows without marks are not, unless this commit has touched them; nor are those hidden as lost.
+    """
+    marks = load16(word(ledger, MARKS) + 2 * row)
     if word(ledger, HIDING):
-        return bool(holds_after(marks))
-    return marks != 0
+        return bool(holds_after(marks & ALL_MARKS))
+    return marks & (ALL_MARKS | TOUCHED) != 0
 
 
 @kernel
@@ -81,6 +84,8 @@ def fill_index(relation: int, index: int) -> bool:
     if dead == 0:
         return extend_index(index, count)
     key = reallocate(0, 8 * word(index, SLOT_WORDS))
+    if key == 0:
+        return False
     row_bytes = 8 * word(relation, WORDS)
     for number in range(count):
         if is_linked(ledger, number) and not join_index(

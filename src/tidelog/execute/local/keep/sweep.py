@@ -3,9 +3,9 @@
 Every loop can be left and entered again: where it is stands in the run's record, so that Python
 can compute the value of an expression in between (MISSING), or give up (OVER_BUDGET).
 
-A task's readings lie in groups: the seeds; then the forms that CURRENT tuples drive; then those
-of a guard. `groups` has, for each group, the places of its readings in the code, one row of
-the array for each reading: (place, number of the relation that drives it or -1).
+A task's readings come in groups: the seeds; those that CURRENT tuples drive; those of a guard. A
+group is an array with the places of its readings in the code, and beside it one with the number of
+the own relation that drives each (`owners`; -1: another relation).
 """
 
 # ruff: noqa: D103  (kernels: plain loops and branches)
@@ -146,7 +146,10 @@ def tally(code: int, cursor: int) -> int:
     elif not touch(ledger, row):
         return NO_MEMORY
     numbers = word(ledger, NUMBERS) + 8 * row
-    store64(numbers, load64(numbers) + word(code, form + F_SIGN))
+    both = load64(numbers) + word(code, form + F_SIGN)
+    if both & LOW == 0 and word(code, form + F_SIGN) > 0:
+        return TOO_MANY  # more derivations than a count can hold
+    store64(numbers, both)
     return DONE
 
 

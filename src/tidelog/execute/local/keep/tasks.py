@@ -124,7 +124,8 @@ class Running:
             elif state == at.TOO_MANY:
                 names = ", ".join(self.names)
                 raise UnsupportedError(
-                    f"error[TL0605]: too many rows in one of {names}: the local engine can number no more"
+                    f"error[TL0605]: too many rows, or derivations of one of them, in {names}: "
+                    "the local engine can count no further"
                 )
             else:
                 raise MemoryError(f"out of memory while keeping {', '.join(self.names)}")

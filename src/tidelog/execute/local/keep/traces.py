@@ -83,6 +83,8 @@ def add_to_trace(ledger: int, row: int, iteration: int, change: int) -> int:
         at = load32(pool + 16 * at + NEXT)
     if at and load32(pool + 16 * at + ITERATION) == iteration:
         count = load32(pool + 16 * at + NODE_COUNT) + change
+        if count >> 32:
+            return -1  # more derivations than a count can hold
         if count:
             store32(pool + 16 * at + NODE_COUNT, count)
             return count
