@@ -1,0 +1,62 @@
+"""Commits on which something once was wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import tidelog
+from tidelog.maintain.algorithms import ALGORITHMS
+
+REACHED = """
+.decl edge(x: number, y: number)
+.input edge
+.decl f(x: number, y: number)
+.input f
+.decl path(x: number, y: number)
+.decl q(x: number, y: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- edge(x, y), path(y, z).
+q(x, z) :- f(x, y), path(y, z).
+"""
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_row_that_comes_and_goes_and_is_derived_is_in_new_indexes(algorithm: str) -> None:
+    """Indexes are made by the first update; a row without marks was missing in them for ever."""
+    db = tidelog.Database(REACHED, algorithm=algorithm)
+    db.commit(insert={"edge": [(1, 2), (2, 3)], "f": [(100 + i, 200 + i) for i in range(50)]})
+    with db.transaction() as tx:
+        tx.insert("path", [(1, 5)])
+        tx.delete("path", [(1, 5)])
+        tx.insert("edge", [(1, 5)])
+        tx.insert("f", [(7, 1)])
+    assert sorted(db["q"]) == [(7, 2), (7, 3), (7, 5)]
+
+
+def test_a_relation_too_wide_to_be_kept_is_refused_at_once_and_nothing_changes() -> None:
+    columns = ", ".join(f"c{i}: number" for i in range(260))
+    names = ", ".join(f"c{i}" for i in range(260))
+    db = tidelog.Database(f".decl wide({columns})\n.input wide\n.decl r({columns})\n")
+    rows = pa.table({f"c{i}": np.arange(12_000) for i in range(260)})
+    db.commit(insert={"wide": rows})
+    version = db.version
+    with pytest.raises(tidelog.TidelogError, match="TL0605"):
+        db.commit(add_rules=[f"r({names}) :- wide({names}).", f"r({names}) :- r({names})."])
+    assert (db.version, len(db["wide"]), list(db.rules)) == (version, 12_000, [])
+    db.commit(delete={"wide": rows.slice(0, 1)})
+    assert len(db["wide"]) == 11_999
+
+
+def test_rules_that_come_and_go_leave_no_compiled_tasks() -> None:
+    db = tidelog.Database(REACHED, algorithm="ranked")
+    db.commit(insert={"edge": [(1, 2), (2, 3)]})
+    rule = "q(x, y) :- edge(x, y), path(y, x)."
+    for _ in range(20):
+        db.commit(add_rules=[rule])
+        db.commit(insert={"edge": [(3, 1)]})
+        db.commit(delete={"edge": [(3, 1)]})
+        db.commit(remove_rules=[rule])
+    keeper = db._backend.keeper  # type: ignore[union-attr]
+    assert len(keeper._compiled) <= 10
