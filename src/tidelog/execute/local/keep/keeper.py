@@ -87,6 +87,11 @@ class LocalKeeper(LocalExecutor):
 
     def drop(self, relation: str) -> None:
         """Forget a relation; a rollback brings it back."""
+        aside = self._aside.pop(relation, None)
+        if aside is not None:  # what a rollback brings back is what was there before it was renewed
+            aside.put_back(self._ledgers.get(relation))
+            self._ledgers[relation] = aside.ledger
+            self._renewing.pop(relation, None)
         gone = self.relations.pop(relation), self._ledgers.pop(relation, None)
         if self._underway and relation not in self._fresh:
             self._dropped[relation] = gone
@@ -109,6 +114,8 @@ class LocalKeeper(LocalExecutor):
         """All tuples in the answers as of the last commit."""
         stored = self.relations[relation]
         ledger = self._ledgers.get(relation)
+        if relation in self._renewing:
+            return self.to_table(stored.relation, self._aside[relation].held_cells)
         if ledger is None:
             return super().table(relation)
         if not ledger.touched and not ledger.record[at.DEAD]:

@@ -190,6 +190,14 @@ class Aside:
         count, width = int(self.record[local.COUNT]), 2 * self.stored.words
         return memory.cells_at(int(self.record[local.ROWS]), count * width).reshape(count, width)
 
+    @property
+    def held_cells(self) -> Cells:
+        """Those of them that are in the answers before the commit."""
+        cells = self.cells
+        marks = self.ledger.marks_of(np.arange(len(cells)))
+        held: Cells = cells[(marks & np.uint16(Mark.HELD)) != 0]
+        return held
+
     def put_back(self, now: Ledger | None) -> None:
         """The relation is what it was; `now` is the ledger of what replaced it."""
         stored = self.stored
