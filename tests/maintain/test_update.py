@@ -156,7 +156,7 @@ def test_policies() -> None:
         live = chain(chosen)
         live.commit(delete={"T": [(0, 1)]})
         assert chosen.choice.algorithm == algorithm
-        assert live.reports[-1].why == "by policy"
+        assert live.reports[-1].why == f"{algorithm}: by policy"
         assert list(live.phases("B")) == phases
     with pytest.raises(ValueError, match="policy is 'lazy', and should be one of auto, incremental, full"):
         Auto("lazy")
@@ -167,7 +167,7 @@ def test_auto_updates_where_little_changes_and_recomputes_where_much_does() -> N
     live = chain(chosen)
     live.commit(delete={"T": [(58, 59)]})
     assert chosen.choice.algorithm == "ranked"
-    assert "1 changes below" in live.reports[-1].why
+    assert "1 change below" in live.reports[-1].why
     live.commit({"T": [(100 + i, 101 + i) for i in range(80)]})
     assert chosen.choice.algorithm == "recompute"
 

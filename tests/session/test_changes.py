@@ -175,6 +175,22 @@ def test_clear() -> None:
         tx.clear("path")
 
 
+def test_clearing_what_is_not_there() -> None:
+    db = database(GRAPH)
+    with db.transaction() as tx:
+        tx.clear("edge")  # which rules speak of
+        with pytest.raises(UnknownRelationError) as caught:
+            tx.clear("edgy")
+        tx.insert("colour", [(1, "red")])
+        tx.clear("colour")
+    assert str(caught.value).splitlines() == [
+        "error[TL0506]: there is no relation edgy",
+        "  = note: the relations are path, edge",
+        "  = hint: did you mean edge?",
+    ]
+    assert not tx.changes
+
+
 # --- from nothing -----------------------------------------------------------------------
 
 
@@ -218,6 +234,21 @@ def test_deleting_from_what_is_not_there() -> None:
             tx.delete("colour", [(1, 2)])
     assert tx.report.ignored_deletes == 1
     assert db.relations["edge"].columns[0].type.kind == "unknown"
+
+
+@pytest.mark.parametrize("what", ["insert", "delete"])
+@pytest.mark.parametrize(("given", "kind"), [([("edge", (1, 2))], "list"), ("edge", "str"), ((), "tuple")])
+def test_rows_without_their_relation(what: str, given: object, kind: str) -> None:
+    db = database(GRAPH)
+    with pytest.raises(DataError) as caught:
+        db.commit(**{what: given})  # type: ignore[arg-type]
+    assert str(caught.value) == (
+        f"error[TL0504]: cannot {what}: a mapping from relations to rows is wanted, not {kind}\n"
+        f'  = hint: write {what}={{"edge": [(1, 2), (2, 3)]}}'
+    )
+    assert db.version == 0
+    db.commit(insert={"edge": [(1, 2)]})
+    assert list(db["path"]) == [(1, 2)]
 
 
 def test_a_wrong_row_to_delete() -> None:

@@ -116,9 +116,49 @@ def test_a_rule_that_is_not_there() -> None:
             tx.remove_rule("something_else(x) :- nothing_alike(x, x, x, x).")
         with pytest.raises(UnknownRuleError):
             tx.remove_rule(".decl edge(x: number)")
-        with pytest.raises(UnknownRuleError):
-            tx.add_rule("  // nothing\n")
     assert len(db.rules) == 2
+
+
+@pytest.mark.parametrize("text", ["", "  // nothing\n"])
+def test_an_empty_text_is_no_rule(text: str) -> None:
+    db = database(GRAPH)
+    for what in ("add_rules", "remove_rules"):
+        with pytest.raises(ProgramError) as caught:
+            db.commit(**{what: [text]})  # type: ignore[arg-type]
+        assert str(caught.value) == (
+            "error[TL0003]: expected a rule, found an empty text\n"
+            "  = hint: write one, as in: path(x, y) :- edge(x, y)."
+        )
+    assert (len(db.rules), db.version) == (2, 0)
+
+
+def test_what_is_no_text_is_no_rule() -> None:
+    db = database(GRAPH)
+    with db.transaction() as tx, pytest.raises(TypeError, match="a rule is text, not int"):
+        tx.add_rule(7)  # type: ignore[arg-type]
+    with db.transaction() as tx, pytest.raises(TypeError, match="a rule is text, not NoneType"):
+        tx.remove_rule(None)  # type: ignore[arg-type]
+    assert len(db.rules) == 2
+
+
+def test_a_single_rule_needs_no_list() -> None:
+    db = database(GRAPH)
+    db.commit(insert={"edge": [(1, 2), (2, 3)]}, add_rules="q(x) :- edge(x, _).")
+    assert (list(db["q"]), db.rules[-1]) == ([(1,), (2,)], (3, "q(x) :- edge(x, _)."))
+    db.commit(remove_rules="q(y) :- edge(y, _).")
+    assert ("q" in db, len(db.rules)) == (False, 2)
+    assert db.commit(remove_rules=2)["path"].deleted == [(1, 3)]
+
+
+def test_rules_are_a_set() -> None:
+    db = database(GRAPH)
+    db.commit(insert={"edge": [(1, 2)]})
+    for _ in range(2):
+        changes = db.commit(add_rules="q(x) :- edge(x, _).")
+    assert not changes and len(db.rules) == 3
+    assert db.commit(remove_rules="q(x) :- edge(x, _).")["q"].deleted == [(1,)]
+    with pytest.raises(UnknownRuleError):
+        db.commit(remove_rules="q(x) :- edge(x, _).")
 
 
 def test_removed_and_added_again_is_nothing() -> None:
@@ -312,6 +352,26 @@ def test_policies() -> None:
         db.commit(delete={"edge": [(1, 2)]})
         assert [line.algorithm for line in db.report.strata] == [algorithm]
         assert list(db["path"]) == [(2, 3)]
+
+
+def test_a_policy_beside_an_algorithm() -> None:
+    """Full recomputes whatever the algorithm; the others leave any but auto as it is."""
+    for policy, algorithm in (("full", "recompute"), ("incremental", "dred"), ("auto", "dred")):
+        db = database(GRAPH, algorithm="dred", policy=policy)
+        db.commit(insert={"edge": [(1, 2), (2, 3)]})
+        db.commit(delete={"edge": [(1, 2)]})
+        assert [line.algorithm for line in db.report.strata] == [algorithm]
+
+
+def test_auto_says_why() -> None:
+    db = database(GRAPH)
+    db.commit(insert={"edge": [(0, 1)]})
+    db.commit(insert={"edge": [(1, 2)]})
+    assert db.report.strata[0].why == "recompute: 1 change below, of 1 tuple"
+    db.commit(insert={"edge": [(2, 3), (3, 4), (4, 5), (5, 6)]})
+    assert db.report.strata[0].why == "recompute: 4 changes below, of 2 tuples"
+    db.commit(insert={"edge": [(6, 7)]})
+    assert ": 1 change below" in db.report.strata[0].why
 
 
 def test_names_that_are_none() -> None:

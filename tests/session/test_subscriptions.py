@@ -116,6 +116,14 @@ def test_relations_that_come_later() -> None:
         database(TYPED).subscribe("path", print)
 
 
+def test_a_closed_database_tells_nobody() -> None:
+    db = database(GRAPH)
+    db.close()
+    with pytest.raises(TidelogError) as caught:
+        db.subscribe("path", print)
+    assert str(caught.value) == "error[TL0515]: this database is closed"
+
+
 def test_commits_of_several_threads_are_told_in_order() -> None:
     db = database(GRAPH)
     told: list[int] = []

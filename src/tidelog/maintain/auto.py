@@ -136,9 +136,9 @@ class Auto:
         if past is None:  # another algorithm started it: a guess, until it is recomputed
             size = sum(keeper.size(relation) for relation in stratum.relations)
             past = self._past[stratum.relations] = Past(size / SPEED)  # step 3
-        changes = f"{lost + gained:,} changes below"
+        changes = f"{_count(lost + gained, 'change')} below"
         if lost + gained > MUCH * below:
-            return self._full(stratum, keeper, watch, f"{changes}, of {below:,} tuples")
+            return self._full(stratum, keeper, watch, f"{changes}, of {_count(below, 'tuple')}")
         expected = past.expected(lost, gained)  # step 4
         if expected is not None and expected > max(WELL * past.full, LEAST):  # step 5
             why = f"{changes}: {_ms(expected)} expected, recomputing took {_ms(past.full)}"
@@ -190,6 +190,10 @@ def _changes(change: StratumChange, keeper: Keeper) -> tuple[int, int, int]:
     below = {relation for rule in rules for relation in body_relations(rule)} - change.own
     changed = [keeper.changed(relation) for relation in below]
     return sum(c[0] for c in changed), sum(c[1] for c in changed), sum(keeper.size(r) for r in below)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _ms(seconds: float) -> str:

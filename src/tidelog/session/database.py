@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from numbers import Integral
 from pathlib import Path
 from threading import RLock
@@ -20,7 +20,7 @@ from tidelog.session.answer import Answer
 from tidelog.session.backend import Backend, Operation, Outcome, Work
 from tidelog.session.changes import ChangeSet
 from tidelog.session.definition import Definition
-from tidelog.session.errors import UnknownRelationError, closed, no_choice
+from tidelog.session.errors import UnknownRelationError, closed, no_choice, rows_by_relation
 from tidelog.session.evaluate import fact_tables
 from tidelog.session.keys import Keys
 from tidelog.session.recomputed import Recomputed
@@ -187,21 +187,22 @@ class Database:
         self,
         insert: Rows | None = None,
         delete: Rows | None = None,
-        add_rules: Sequence[str] = (),
-        remove_rules: Sequence[str | int] = (),
+        add_rules: str | Iterable[str] = (),
+        remove_rules: str | int | Iterable[str | int] = (),
     ) -> ChangeSet:
-        """Change facts (rows by relation) and rules in one transaction; what has changed.
+        """Change facts (rows by relation) and rules (one, or several) in one transaction; what has changed.
 
         What is deleted and removed goes first.
         """
+        deleted, inserted = rows_by_relation("delete", delete), rows_by_relation("insert", insert)
         with self.transaction() as tx:
-            for rule in remove_rules:
+            for rule in [remove_rules] if isinstance(remove_rules, str | int) else remove_rules:
                 tx.remove_rule(rule)
-            for text in add_rules:
+            for text in [add_rules] if isinstance(add_rules, str) else add_rules:
                 tx.add_rule(text)
-            for relation, rows in (delete or {}).items():
+            for relation, rows in deleted.items():
                 tx.delete(relation, rows)
-            for relation, rows in (insert or {}).items():
+            for relation, rows in inserted.items():
                 tx.insert(relation, rows)
         return tx.changes
 
@@ -216,6 +217,7 @@ class Database:
         It is called in the thread of a commit, in the order of the commits, when the commit is final; it may
         read the database and begin transactions. What it raises is logged, under the name `tidelog`.
         """
+        self._check_open()
         definition = self._state.definition
         if relation not in definition.relations and (definition.declared or not relation.isidentifier()):
             raise UnknownRelationError(relation, definition.relations)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
-from tidelog.syntax.errors import TidelogError
+from tidelog.syntax.errors import DataError, Diagnostic, ProgramError, TidelogError
 
 
 class _Missing(TidelogError, KeyError):
@@ -58,6 +58,27 @@ def not_committed() -> TidelogError:
 def closed() -> TidelogError:
     """The error of using a database that was closed."""
     return TidelogError("error[TL0515]: this database is closed")
+
+
+def no_rule(text: object) -> ProgramError | TypeError:
+    """The error of a text of rules in which there is none, or of something that is no text."""
+    if not isinstance(text, str):
+        return TypeError(f"a rule is text, not {type(text).__name__}")
+    hint = "write one, as in: path(x, y) :- edge(x, y)."
+    return ProgramError([Diagnostic("TL0003", "expected a rule, found an empty text", hint=hint)])
+
+
+def rows_by_relation(what: str, given: object) -> Mapping[str, object]:
+    """The rows that `Database.commit` is given, by relation. Raises DataError."""
+    if given is None:
+        return {}
+    if isinstance(given, Mapping):
+        return given
+    kind = type(given).__name__
+    raise DataError(
+        f"error[TL0504]: cannot {what}: a mapping from relations to rows is wanted, not {kind}\n"
+        f'  = hint: write {what}={{"edge": [(1, 2), (2, 3)]}}'
+    )
 
 
 def no_key(relation: str, columns: Sequence[str]) -> TidelogError:

@@ -14,7 +14,7 @@ from tidelog.session.definition import (
     find_rules,
     spoken_of,
 )
-from tidelog.session.errors import UnknownRuleError
+from tidelog.session.errors import UnknownRuleError, no_rule
 from tidelog.syntax import ast
 from tidelog.syntax.errors import ProgramError
 from tidelog.syntax.parser import parse
@@ -96,10 +96,12 @@ class RuleChanges:
                 take_facts(fact.relation, [fact.row], insert=insert)
 
     def _read(self, text: str) -> ast.Module:
+        if not isinstance(text, str):
+            raise no_rule(text)
         names = frozenset(self._definition.relations)
         module = parse(text, "<rule>", dialect=self._dialect, relations=names)
         if not module.items:
-            raise UnknownRuleError(repr(text), [])
+            raise no_rule(text)
         return module
 
     def moment(self) -> Moment:

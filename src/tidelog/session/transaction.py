@@ -76,7 +76,8 @@ class Transaction:
     def clear(self, relation: str) -> None:
         """Take all facts of a relation away. Tuples that rules derive stay."""
         self._check_open()
-        self._columns(relation)
+        if self._columns(relation) is None:
+            raise UnknownRelationError(relation, self._known().relations)
         inserted = [o.rows for o in self.operations if o.insert and o.relation == relation]
         before, found = self._definition.relations.get(relation), self._known().relations.get(relation)
         if before is not None:
