@@ -459,8 +459,9 @@ def make_final(relation: int) -> None:
     """What holds now is what is held; rows that do not hold are linked nowhere."""
     ledger = word(relation, LEDGER)
     rows = word(ledger, TOUCHED_ROWS)
-    for i in range(word(ledger, TOUCHED_ROWS + LIST_COUNT)):
-        row = word(rows, i)
+    last = word(ledger, TOUCHED_ROWS + LIST_COUNT) - 1
+    for i in range(last + 1):
+        row = word(rows, last - i)  # the newest first: it stands at the end of its buckets
         marks = marks_of(ledger, row)
         if word(ledger, TRACES) and row < word(ledger, AT_BEGIN):
             free_trace(ledger, load32(word(ledger, OLD_TRACES) + 4 * row))
@@ -497,8 +498,9 @@ def take_back(relation: int) -> bool:
         return False
     begin = word(ledger, AT_BEGIN)
     rows = word(ledger, TOUCHED_ROWS)
-    for i in range(word(ledger, TOUCHED_ROWS + LIST_COUNT)):
-        row = word(rows, i)
+    last = word(ledger, TOUCHED_ROWS + LIST_COUNT) - 1
+    for i in range(last + 1):
+        row = word(rows, last - i)  # the newest first: it stands at the end of its buckets
         if row < begin:
             restore_row(ledger, row, load16(word(ledger, OLD_MARKS) + 2 * row))
             continue
