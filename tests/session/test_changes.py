@@ -232,6 +232,8 @@ def test_deleting_from_what_is_not_there() -> None:
         tx.delete("edge", [(1, 2)])
         with pytest.raises(UnknownRelationError):
             tx.delete("colour", [(1, 2)])
+        with pytest.raises(UnknownRelationError, match="there is no relation 5"):
+            tx.insert(5, [(1, 2)])  # type: ignore[arg-type]
     assert tx.report.ignored_deletes == 1
     assert db.relations["edge"].columns[0].type.kind == "unknown"
 

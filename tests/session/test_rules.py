@@ -119,14 +119,18 @@ def test_a_rule_that_is_not_there() -> None:
     assert len(db.rules) == 2
 
 
-@pytest.mark.parametrize("text", ["", "  // nothing\n"])
-def test_an_empty_text_is_no_rule(text: str) -> None:
+@pytest.mark.parametrize(("text", "carets"), [("", "^"), ("// nothing\n", "^^^^^^^^^^")])
+def test_an_empty_text_is_no_rule(text: str, carets: str) -> None:
     db = database(GRAPH)
     for what in ("add_rules", "remove_rules"):
         with pytest.raises(ProgramError) as caught:
             db.commit(**{what: [text]})  # type: ignore[arg-type]
         assert str(caught.value) == (
-            "error[TL0003]: expected a rule, found an empty text\n"
+            "error[TL0003]: expected a rule, and there is none in this text\n"
+            " --> <rule>:1:1\n"
+            "  |\n"
+            f"1 | {text.rstrip()}\n"
+            f"  | {carets}\n"
             "  = hint: write one, as in: path(x, y) :- edge(x, y)."
         )
     assert (len(db.rules), db.version) == (2, 0)

@@ -219,7 +219,7 @@ class Database:
         """
         self._check_open()
         definition = self._state.definition
-        if relation not in definition.relations and (definition.declared or not relation.isidentifier()):
+        if relation not in definition.relations and not definition.may_come(relation):
             raise UnknownRelationError(relation, definition.relations)
         return self._subscriptions.add(relation, callback)
 

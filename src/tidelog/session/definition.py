@@ -232,6 +232,10 @@ class Definition:
                 other.__dict__[name] = self.__dict__[name]
         return other
 
+    def may_come(self, relation: object) -> bool:
+        """Whether a relation that is not there may be given facts."""
+        return not self.declared and isinstance(relation, str) and relation.isidentifier()
+
     # --- rules by text -----------------------------------------------------------------
 
     def read(self, text: str, name: str) -> ast.Module:

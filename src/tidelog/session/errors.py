@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
 from tidelog.syntax.errors import DataError, Diagnostic, ProgramError, TidelogError
+from tidelog.syntax.source import Span
 
 
 class _Missing(TidelogError, KeyError):
@@ -60,12 +61,12 @@ def closed() -> TidelogError:
     return TidelogError("error[TL0515]: this database is closed")
 
 
-def no_rule(text: object) -> ProgramError | TypeError:
-    """The error of a text of rules in which there is none, or of something that is no text."""
-    if not isinstance(text, str):
-        return TypeError(f"a rule is text, not {type(text).__name__}")
+def no_rule(span: Span) -> ProgramError:
+    """The error of a text of rules in which there is none."""
     hint = "write one, as in: path(x, y) :- edge(x, y)."
-    return ProgramError([Diagnostic("TL0003", "expected a rule, found an empty text", hint=hint)])
+    return ProgramError(
+        [Diagnostic("TL0003", "expected a rule, and there is none in this text", span, hint=hint)]
+    )
 
 
 def rows_by_relation(what: str, given: object) -> Mapping[str, object]:

@@ -97,11 +97,11 @@ class RuleChanges:
 
     def _read(self, text: str) -> ast.Module:
         if not isinstance(text, str):
-            raise no_rule(text)
+            raise TypeError(f"a rule is text, not {type(text).__name__}")
         names = frozenset(self._definition.relations)
         module = parse(text, "<rule>", dialect=self._dialect, relations=names)
         if not module.items:
-            raise no_rule(text)
+            raise no_rule(module.span)
         return module
 
     def moment(self) -> Moment:

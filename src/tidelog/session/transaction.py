@@ -234,7 +234,7 @@ class Transaction:
             if types is None or not any(c.type == UNKNOWN for c in found.columns):
                 return found.columns
             return columns_with(found.columns, types)
-        if definition.declared or not relation.isidentifier():
+        if not definition.may_come(relation):
             raise UnknownRelationError(relation, definition.relations)
         return None if types is None else tuple(Column(f"c{i}", type) for i, type in enumerate(types))
 
