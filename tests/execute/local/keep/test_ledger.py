@@ -93,7 +93,7 @@ def test_facts_come_and_go_as_in_a_dictionary(arity: int) -> None:
         dict.fromkeys(tuple(rng.randrange(1 << 20) for _ in range(arity)) for _ in range(600))
     )
     keeper, model = opened(arity, (), (0,)), Model()
-    for turn in range(40):
+    for turn in range(25):
         before = keeper.standing("e")
         assert before == {row: Standing(FACT) for row in model.held}
         keeper.begin()
