@@ -365,6 +365,9 @@ def test_a_policy_beside_an_algorithm() -> None:
         db.commit(insert={"edge": [(1, 2), (2, 3)]})
         db.commit(delete={"edge": [(1, 2)]})
         assert [line.algorithm for line in db.report.strata] == [algorithm]
+        with pytest.raises(AttributeError):
+            db.policy = "auto"  # type: ignore[misc]
+        assert db.policy == policy
 
 
 def test_auto_says_why() -> None:

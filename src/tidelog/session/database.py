@@ -61,10 +61,10 @@ class Database:
     """A Datalog program with its facts, whose answers are kept current.
 
     `program` is a path, the name of an existing file, or the text of a program; it may be empty. `algorithm`
-    brings recursive strata up to date: auto (which chooses, as `policy` allows: auto, incremental or full),
-    recompute, counting, dred, fbf, elastic, ranked or dbsp. `engine` is local (in process, the default),
-    spark, or substitution (the slow reference); `threads` is for local, `spark` (a SparkSession) for spark.
-    `watch` is told how evaluations proceed. With `maintained=False` every commit derives everything anew,
+    brings recursive strata up to date: auto (which chooses), recompute, counting, dred, fbf, elastic, ranked
+    or dbsp. `policy` is auto, incremental (algorithm auto never recomputes) or full (all recompute).
+    `engine` is local (in process, the default), spark, or substitution (the slow reference); `threads` is
+    for local, `spark` (a SparkSession) for spark. `watch` is told how evaluations proceed. With `maintained=False` every commit derives everything anew,
     which is quicker for a single one.
     """
 
@@ -84,7 +84,7 @@ class Database:
             raise no_choice("engine", engine, EXECUTORS)
         self.engine, self._spark, self._watch = engine, spark, watch
         self._threads = _thread_count(threads)
-        self._maintained, self.policy = maintained, policy
+        self._maintained, self._policy = maintained, policy
         self._algorithm = algorithm
         if maintained:
             _check_choice(algorithm, policy)
@@ -138,12 +138,17 @@ class Database:
 
     @algorithm.setter
     def algorithm(self, name: str) -> None:
-        _check_choice(name, self.policy)
+        _check_choice(name, self._policy)
         with self._reading:
             self._algorithm = name
             maintenance = getattr(self._backend, "maintenance", None)
             if maintenance is not None:
-                maintenance.algorithm = _algorithm(name, self.policy)
+                maintenance.algorithm = _algorithm(name, self._policy)
+
+    @property
+    def policy(self) -> str:
+        """What `algorithm` may do: auto, incremental (auto never recomputes) or full (all recompute)."""
+        return self._policy
 
     def __getitem__(self, relation: str) -> Answer:
         with self._reading:
@@ -330,7 +335,7 @@ class Database:
             from tidelog.session.maintained import Maintained
 
             keeper = cast("Keeper", open_executor(self.engine, threads=self._threads, keep=True))
-            return Maintained(keeper, _algorithm(self._algorithm, self.policy), self._watch)
+            return Maintained(keeper, _algorithm(self._algorithm, self._policy), self._watch)
 
         def opener() -> Executor:
             return open_executor(self.engine, threads=self._threads, spark=self._spark)
