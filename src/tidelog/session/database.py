@@ -64,8 +64,8 @@ class Database:
     brings recursive strata up to date: auto (which chooses), recompute, counting, dred, fbf, elastic, ranked
     or dbsp. `policy` is auto, incremental (algorithm auto never recomputes) or full (all recompute).
     `engine` is local (in process, the default), spark, or substitution (the slow reference); `threads` is
-    for local, `spark` (a SparkSession) for spark. `watch` is told how evaluations proceed. With `maintained=False` every commit derives everything anew,
-    which is quicker for a single one.
+    for local, `spark` (a SparkSession) for spark. `watch` is told how evaluations proceed.
+    With `maintained=False` every commit derives everything anew, which is quicker for a single one.
     """
 
     def __init__(
