@@ -174,6 +174,7 @@ def test_auto_updates_where_little_changes_and_recomputes_where_much_does() -> N
 
 def test_auto_abandons_an_update_that_does_not_pay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(auto, "LEAST", 0)
+    monkeypatch.setattr(auto, "SHARE", 0)
     chosen = Auto()
     live = chain(chosen)
     live.commit(delete={"T": [(10, 11)]})

@@ -38,6 +38,7 @@ POLICIES = ("auto", "incremental", "full")
 
 SHARE = 0.1  # of recomputing: the time that an update may take in any case
 LEAST = 0.002  # seconds that it may take in any case
+TICK = 0.25  # seconds before the clock is looked at; until then tuples looked at tell the time
 MUCH = 0.5  # of all below: so many changes, and recomputing is taken at once
 RECENT = 0.2  # the weight of the newest change in what a change has cost of late
 WELL = 0.8  # of recomputing: an update of which more is expected is not tried
@@ -152,7 +153,7 @@ class Auto:
 
         def watch_clock(progress: Progress) -> None:
             watch(progress)
-            if perf_counter() - started > allowed:
+            if perf_counter() - started > max(allowed, TICK):
                 raise Abandoned
 
         try:  # step 6

@@ -251,7 +251,8 @@ class Maintenance:
             phases = algorithm.update(change, keeper, watch_task, None)
             choice: Choice | None = getattr(algorithm, "choice", None)
             if choice is not None:
-                why = f"{choice.algorithm}: {choice.why}"
+                chosen = "" if choice.algorithm == algorithm.name else f"{choice.algorithm}: "
+                why = chosen + choice.why
         else:
             phases = renewal(algorithm, stratum, keeper, watch_task)
             self._started.append(stratum)
