@@ -95,6 +95,15 @@ FOUND = {
         commit(Insert("e_b", ("c", 5, 2)), Delete("e_b", ("c", 1, 2))),
         declared=False,
     ),
+    # Ranks were read where none were kept.
+    "explicit facts alone, and then a recursive rule": history(
+        (".decl r0_a(c0: number, c1: number)", ".output r0_a"),
+        (),
+        commit(*(Insert("r0_a", (i, i + 1)) for i in range(8))),
+        commit(AddRule("r0_a(x, z) :- r0_a(x, y), r0_a(y, z)."), Delete("r0_a", (2, 3))),
+        commit(Insert("r0_a", (2, 5)), Insert("r0_a", (0, 4))),
+        commit(Delete("r0_a", (6, 7)), Delete("r0_a", (0, 4))),
+    ),
 }  # fmt: skip
 
 
