@@ -55,11 +55,6 @@ class StratumChange:
         """Those of `kept` that do."""
         return tuple(rule for rule in self.stratum.recursive if rule not in self.added)
 
-    @property
-    def added_recursive(self) -> tuple[Rule, ...]:
-        """The new rules that read a relation of the stratum."""
-        return tuple(rule for rule in self.stratum.recursive if rule in self.added)
-
     def once(self, key: object, make: Callable[[], tuple[Work, ...]]) -> tuple[Work, ...]:
         """Tasks for this change, made when they are first asked for."""
         if key not in self._made:
@@ -92,12 +87,6 @@ class Choice:
     stratum: int
     algorithm: str
     why: str
-
-
-class Choosing(Protocol):
-    """An algorithm that does now this, now that, and says so."""
-
-    choice: Choice  # the last one
 
 
 class Phases:

@@ -13,7 +13,7 @@ from tests.oracle import model_of
 from tests.running import Row, rows_of, table_of
 from tidelog.execute.local.keep import keeper as keepers
 from tidelog.execute.local.keep import layout as at
-from tidelog.execute.local.keep import ledger as ledgers
+from tidelog.execute.local.keep import rowmap
 from tidelog.execute.local.keep.keeper import LocalKeeper
 from tidelog.maintain.algorithms import ALGORITHMS
 from tidelog.maintain.update import Maintenance
@@ -51,7 +51,7 @@ def numbers_in_map(keeper: LocalKeeper, rows: Sequence[Row]) -> list[int]:
     ledger.need_map()
     packed, _ = keeper._pack(stored, rows)
     return [
-        int(ledgers.find_row(stored.address, packed.ctypes.data + 8 * stored.words * i))
+        int(rowmap.find_row(stored.address, packed.ctypes.data + 8 * stored.words * i))
         for i in range(len(rows))
     ]
 

@@ -65,7 +65,8 @@ from tidelog.execute.local.keep.layout import (
     TEST_COUNT,
     TESTS,
 )
-from tidelog.execute.local.keep.ledger import find_row, marks_of
+from tidelog.execute.local.keep.ledger import marks_of
+from tidelog.execute.local.keep.rowmap import find_row
 from tidelog.execute.local.keep.timing import (
     NEW_RUN,
     OLD_RUN,

@@ -9,7 +9,7 @@ import numpy as np
 from tidelog.execute.local import layout as local
 from tidelog.execute.local import probes
 from tidelog.execute.local.groups import grouped
-from tidelog.execute.local.keep import ledger as ledgers
+from tidelog.execute.local.keep import facts
 from tidelog.execute.local.keep.relation import Rows, check_rows
 from tidelog.execute.local.memory import Cells
 from tidelog.execute.local.relation import StoredRelation
@@ -78,6 +78,6 @@ def replace_rows(
     ledger = keeper.ledger(name)
     ledger.need_map()
     check_rows(
-        int(ledgers.replace_rows(head.address, np.ascontiguousarray(old), packed.ctypes.data, len(packed))),
+        int(facts.replace_rows(head.address, np.ascontiguousarray(old), packed.ctypes.data, len(packed))),
         name,
     )

@@ -46,11 +46,7 @@ from tidelog.execute.local.keep.layout import (
     SOURCE,
     STEP_WORDS,
 )
-from tidelog.execute.local.keep.ledger import (
-    find_or_append,
-    push,
-    touch,
-)
+from tidelog.execute.local.keep.ledger import find_or_append, push, touch
 from tidelog.execute.local.keep.sweep import failure
 from tidelog.execute.local.keep.timing import NEW_RUN, OLD_RUN, new_first, old_first
 from tidelog.execute.local.keep.traces import add_to_trace

@@ -12,9 +12,8 @@ from tidelog.execute.local import layout as local
 from tidelog.execute.local import rounds
 from tidelog.execute.local.executor import WORTH_SHARING, LocalExecutor
 from tidelog.execute.local.join import MAX_ARITY
+from tidelog.execute.local.keep import ending, facts, renewal, traces
 from tidelog.execute.local.keep import layout as at
-from tidelog.execute.local.keep import ledger as ledgers
-from tidelog.execute.local.keep import renewal, traces
 from tidelog.execute.local.keep.assemble import Workshop
 from tidelog.execute.local.keep.delta import CellDelta
 from tidelog.execute.local.keep.groups import regroup
@@ -139,7 +138,7 @@ class LocalKeeper(LocalExecutor):
             if not rounds.extend_indexes(ledger.stored.address):
                 raise MemoryError  # nothing is final yet
         for name, ledger in touched:
-            ledgers.make_final(ledger.stored.address)
+            ending.make_final(ledger.stored.address)
             if int(ledger.record[at.DEAD]) > max(COMPACT_FROM, len(ledger.stored) // 2):
                 self._compact(name)
         for aside in self._aside.values():
@@ -166,7 +165,7 @@ class LocalKeeper(LocalExecutor):
             aside.put_back(current if current is not aside.ledger else None)
             self._ledgers[name] = aside.ledger
         for ledger in self._ledgers.values():
-            if (ledger.touched or ledger.record[at.AT_BEGIN] != len(ledger.stored)) and not ledgers.take_back(
+            if (ledger.touched or ledger.record[at.AT_BEGIN] != len(ledger.stored)) and not ending.take_back(
                 ledger.stored.address
             ):
                 raise MemoryError
@@ -179,7 +178,7 @@ class LocalKeeper(LocalExecutor):
     def undo(self, relations: Sequence[str]) -> None:
         """Take back what tasks did to relations in this commit."""
         for name in relations:
-            if not ledgers.take_back_tasks(self.ledger(name).stored.address):
+            if not ending.take_back_tasks(self.ledger(name).stored.address):
                 raise MemoryError
 
     def derives(self, relations: Sequence[str]) -> None:
@@ -199,7 +198,7 @@ class LocalKeeper(LocalExecutor):
         ledger.need_map()
         derived = relation in self._derived
         return check_rows(
-            int(ledgers.assert_packed(stored.address, packed.ctypes.data, count, derived)), relation
+            int(facts.assert_packed(stored.address, packed.ctypes.data, count, derived)), relation
         )
 
     def _assert_all(self, relation: str, stored: StoredRelation, packed: Cells) -> int:
@@ -225,7 +224,7 @@ class LocalKeeper(LocalExecutor):
         packed, count = self._pack(stored, rows)
         derived = relation in self._derived
         return check_rows(
-            int(ledgers.retract_packed(stored.address, packed.ctypes.data, count, derived)), relation
+            int(facts.retract_packed(stored.address, packed.ctypes.data, count, derived)), relation
         )
 
     def _pack(self, stored: StoredRelation, rows: Sequence[Row] | pa.Table) -> tuple[Cells, int]:
@@ -310,7 +309,7 @@ class LocalKeeper(LocalExecutor):
         """Set relations aside and start them from their explicit facts."""
         for name, ledger in self._ledgers.items():
             if name not in relations and ledger.touched:
-                ledgers.hide_lost(ledger.stored.address)
+                ending.hide_lost(ledger.stored.address)
                 ledger.record[at.HIDING] = 1
         for name in relations:
             stored, ledger = self.relations[name], self.ledger(name)
@@ -361,7 +360,7 @@ class LocalKeeper(LocalExecutor):
         for ledger in self._ledgers.values():
             if ledger.record[at.HIDING]:
                 ledger.record[at.HIDING] = 0
-                if not ledgers.show_lost(ledger.stored.address):
+                if not ending.show_lost(ledger.stored.address):
                     raise MemoryError
 
     def _compact(self, name: str) -> None:

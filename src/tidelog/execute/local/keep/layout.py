@@ -20,7 +20,6 @@ MAP_USED = 18
 MAP_UPTO = 19  # rows that are in the map; 0: there is no map yet
 AT_BEGIN = 20  # rows when the commit began
 DEAD = 21  # rows that are stored but linked nowhere
-OWN = 22  # 1 while a task runs that derives into the relation
 HIDING = 23  # 1 while rows that do not hold now are linked nowhere (see `ledger.hide_lost`)
 TRACE_POOL = 24  # nodes of traces (see `traces`): address, nodes used, capacity, first free one
 TRACE_USED = 25
@@ -34,7 +33,6 @@ LEDGER_WORDS = 40
 TOUCHED = 1 << 13
 LISTED = 1 << 14  # it is among the candidates of an iteration
 ALL_MARKS = TOUCHED - 1
-PART_BYTES = 1 << 13  # the table of a part: a byte for each combination of marks
 
 # --- a list of rows ------------------------------------------------------------
 LIST = 0

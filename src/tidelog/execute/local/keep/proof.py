@@ -63,7 +63,8 @@ from tidelog.execute.local.keep.layout import (
     STACK_WORDS,
     STEP_WORDS,
 )
-from tidelog.execute.local.keep.ledger import EXPLICIT, find_row, marks_of, push, set_marks, touch
+from tidelog.execute.local.keep.ledger import EXPLICIT, marks_of, push, set_marks, touch
+from tidelog.execute.local.keep.rowmap import find_row
 from tidelog.execute.local.keep.sweep import (
     CURRENT,
     GUARDING,

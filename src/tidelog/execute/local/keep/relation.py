@@ -7,9 +7,9 @@ import numpy.typing as npt
 
 from tidelog.execute.local import layout as local
 from tidelog.execute.local import memory, rounds, tupleset
+from tidelog.execute.local.keep import ending, renewal, rowmap
 from tidelog.execute.local.keep import layout as at
 from tidelog.execute.local.keep import ledger as ledgers
-from tidelog.execute.local.keep import renewal
 from tidelog.execute.local.memory import Cells, Words
 from tidelog.execute.local.relation import FIRST_SLOTS, StoredRelation
 from tidelog.plan.parts import Mark
@@ -97,7 +97,7 @@ class Ledger:
 
     def clear_scratch(self) -> None:
         """Leave nothing in them, also after a fixpoint that was given up."""
-        ledgers.clear_scratch(self.address)
+        ending.clear_scratch(self.address)
 
     def take_over(self, old: Ledger, rows: Rows) -> None:
         """Know of the rows what another ledger knows of some of its own; its traces move here."""
@@ -131,14 +131,14 @@ class Ledger:
         record = self.record
         if record[at.MAP] and record[at.MAP_UPTO] == self.stored.record[local.COUNT]:
             return
-        if not ledgers.extend_map(self.stored.address):
+        if not rowmap.extend_map(self.stored.address):
             raise MemoryError
 
     def changes(self) -> tuple[int, int]:
         """How many rows are lost, and how many gained."""
         if not self.touched:
             return 0, 0
-        lost, gained = ledgers.count_changes(self.address)
+        lost, gained = ending.count_changes(self.address)
         return int(lost), int(gained)
 
     def changed_rows(self) -> tuple[Rows, Rows]:
@@ -146,7 +146,7 @@ class Ledger:
         lost, gained = self.changes()
         rows = np.empty(lost, np.int64), np.empty(gained, np.int64)
         if lost or gained:
-            ledgers.list_changes(self.address, *rows)
+            ending.list_changes(self.address, *rows)
         return rows
 
     def held(self) -> npt.NDArray[np.bool_]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from tidelog.execute.local.index import extend_index
+from tidelog.execute.local.keep.ending import holds_after
 from tidelog.execute.local.keep.layout import (
     ALL_MARKS,
     HIDING,
@@ -20,14 +21,13 @@ from tidelog.execute.local.keep.ledger import (
     HELD,
     NO_ROOM,
     append_row,
-    find_row,
-    holds_after,
     marks_of,
     push,
     set_marks,
     touch,
 )
 from tidelog.execute.local.keep.links import join_index
+from tidelog.execute.local.keep.rowmap import find_row
 from tidelog.execute.local.layout import COUNT, LEDGER, ROWS, SLOT_WORDS, UPTO, WORDS
 from tidelog.execute.local.memory import (
     Words,

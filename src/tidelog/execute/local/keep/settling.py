@@ -35,10 +35,7 @@ from tidelog.execute.local.keep.layout import (
     R_POSITION,
     R_RELATION,
 )
-from tidelog.execute.local.keep.ledger import (
-    push,
-    touch,
-)
+from tidelog.execute.local.keep.ledger import push, touch
 from tidelog.execute.local.keep.timing import LOW, NEW_RUN, new_first, old_first
 from tidelog.execute.local.keep.traces import count_in, next_iteration
 from tidelog.execute.local.layout import LEDGER

@@ -57,13 +57,13 @@ from tidelog.execute.local.keep.ledger import (
     HELD,
     NO_NUMBERS,
     append_row,
-    find_row,
     is_in,
     marks_of,
     push,
     set_marks,
     touch,
 )
+from tidelog.execute.local.keep.rowmap import find_row
 from tidelog.execute.local.layout import LEDGER
 from tidelog.execute.local.memory import Words, kernel, load64, set_word, store64, word
 from tidelog.execute.local.rounds import extend_indexes

@@ -1,0 +1,234 @@
+"""What a commit has changed, and its end: made final, taken back, or hidden from plain tasks for a while."""
+
+# ruff: noqa: D103  (kernels: plain loops and branches)
+from __future__ import annotations
+
+from tidelog.execute.local.keep.layout import (
+    AT_BEGIN,
+    CANDIDATES,
+    DEAD,
+    DRIVEN,
+    LIST_COUNT,
+    LISTED,
+    MAP,
+    MAP_UPTO,
+    MARKS,
+    NOW,
+    NUMBERS,
+    OLD_MARKS,
+    OLD_NUMBERS,
+    OLD_TRACES,
+    PENDING,
+    QUEUE,
+    TOUCHED,
+    TOUCHED_ROWS,
+    TRACES,
+)
+from tidelog.execute.local.keep.ledger import (
+    ADDED,
+    DELETED,
+    EXPLICIT,
+    HELD,
+    ON_ASSERTION,
+    marks_of,
+    set_marks,
+)
+from tidelog.execute.local.keep.links import link, unlink
+from tidelog.execute.local.keep.rowmap import leave_map
+from tidelog.execute.local.keep.traces import copy_trace, free_trace
+from tidelog.execute.local.layout import (
+    COUNT,
+    DELTA_HI,
+    DELTA_LO,
+    INDEX_COUNT,
+    INDEXES,
+    LEDGER,
+    UPTO,
+)
+from tidelog.execute.local.memory import (
+    Words,
+    kernel,
+    load16,
+    load32,
+    load64,
+    set_word,
+    store16,
+    store32,
+    store64,
+    word,
+)
+from tidelog.execute.local.rounds import extend_indexes
+
+
+@kernel
+def holds_after(marks: int) -> bool:
+    return (marks & (HELD | DELETED)) == HELD or (marks & ADDED) != 0
+
+
+@kernel
+def count_changes(ledger: int) -> tuple[int, int]:
+    """How many touched rows are lost, and how many gained."""
+    rows = word(ledger, TOUCHED_ROWS)
+    lost, gained = 0, 0
+    for i in range(word(ledger, TOUCHED_ROWS + LIST_COUNT)):
+        marks = marks_of(ledger, word(rows, i))
+        after = holds_after(marks)
+        if marks & HELD:
+            lost += 0 if after else 1
+        else:
+            gained += 1 if after else 0
+    return lost, gained
+
+
+@kernel
+def list_changes(ledger: int, lost: Words, gained: Words) -> None:
+    """Write the numbers of lost and of gained rows."""
+    rows = word(ledger, TOUCHED_ROWS)
+    a, b = 0, 0
+    for i in range(word(ledger, TOUCHED_ROWS + LIST_COUNT)):
+        row = word(rows, i)
+        marks = marks_of(ledger, row)
+        after = holds_after(marks)
+        if marks & HELD and not after:
+            lost[a] = row
+            a += 1
+        elif after and not marks & HELD:
+            gained[b] = row
+            b += 1
+
+
+@kernel
+def forget_lists(ledger: int) -> None:
+    for which in (TOUCHED_ROWS, QUEUE, NOW):
+        set_word(ledger, which + LIST_COUNT, 0)
+
+
+@kernel
+def clear_scratch(ledger: int) -> None:
+    """Empty what a fixpoint in step works with."""
+    for i in range(word(ledger, TOUCHED_ROWS + LIST_COUNT)):
+        row = word(word(ledger, TOUCHED_ROWS), i)
+        store32(word(ledger, DRIVEN) + 4 * row, 0)
+        store32(word(ledger, PENDING) + 4 * row, 0)
+        place = word(ledger, MARKS) + 2 * row
+        store16(place, load16(place) & ~LISTED)
+    for which in (QUEUE, NOW, CANDIDATES):
+        set_word(ledger, which + LIST_COUNT, 0)
+
+
+@kernel
+def make_final(relation: int) -> None:
+    """What holds now is what is held; rows that do not hold are linked nowhere."""
+    ledger = word(relation, LEDGER)
+    rows = word(ledger, TOUCHED_ROWS)
+    last = word(ledger, TOUCHED_ROWS + LIST_COUNT) - 1
+    for i in range(last + 1):
+        row = word(rows, last - i)  # the newest first: it stands at the end of its buckets
+        marks = marks_of(ledger, row)
+        if word(ledger, TRACES) and row < word(ledger, AT_BEGIN):
+            free_trace(ledger, load32(word(ledger, OLD_TRACES) + 4 * row))
+        if holds_after(marks):
+            store16(word(ledger, MARKS) + 2 * row, HELD | (marks & EXPLICIT))
+            continue
+        unlink(relation, row)
+        if word(ledger, MAP):
+            leave_map(relation, ledger, row)
+        if word(ledger, TRACES):
+            free_trace(ledger, load32(word(ledger, TRACES) + 4 * row))
+            store32(word(ledger, TRACES) + 4 * row, 0)
+        store16(word(ledger, MARKS) + 2 * row, 0)
+        set_word(ledger, DEAD, word(ledger, DEAD) + 1)
+    forget_lists(ledger)
+
+
+@kernel
+def restore_row(ledger: int, row: int, marks: int) -> None:
+    """Numbers and trace of a touched row as they were; marks as given."""
+    if word(ledger, NUMBERS):
+        store64(word(ledger, NUMBERS) + 8 * row, load64(word(ledger, OLD_NUMBERS) + 8 * row))
+    if word(ledger, TRACES):
+        free_trace(ledger, load32(word(ledger, TRACES) + 4 * row))
+        store32(word(ledger, TRACES) + 4 * row, load32(word(ledger, OLD_TRACES) + 4 * row))
+    store16(word(ledger, MARKS) + 2 * row, marks)
+
+
+@kernel
+def take_back(relation: int) -> bool:
+    """Everything as it was when the commit began. False: no memory."""
+    ledger = word(relation, LEDGER)
+    if not extend_indexes(relation):
+        return False
+    begin = word(ledger, AT_BEGIN)
+    rows = word(ledger, TOUCHED_ROWS)
+    last = word(ledger, TOUCHED_ROWS + LIST_COUNT) - 1
+    for i in range(last + 1):
+        row = word(rows, last - i)  # the newest first: it stands at the end of its buckets
+        if row < begin:
+            restore_row(ledger, row, load16(word(ledger, OLD_MARKS) + 2 * row))
+            continue
+        unlink(relation, row)
+        if word(ledger, MAP):
+            leave_map(relation, ledger, row)
+        if word(ledger, TRACES):
+            free_trace(ledger, load32(word(ledger, TRACES) + 4 * row))
+    for field in (COUNT, DELTA_LO, DELTA_HI):
+        set_word(relation, field, begin)
+    set_word(ledger, MAP_UPTO, min(begin, word(ledger, MAP_UPTO)))
+    indexes = word(relation, INDEXES)
+    for i in range(word(relation, INDEX_COUNT)):
+        set_word(word(indexes, i), UPTO, begin)
+    forget_lists(ledger)
+    return True
+
+
+@kernel
+def take_back_tasks(relation: int) -> bool:
+    """Undo what tasks did; what users asserted and retracted stays. False: no memory."""
+    ledger = word(relation, LEDGER)
+    if not extend_indexes(relation):
+        return False
+    begin = word(ledger, AT_BEGIN)
+    rows = word(ledger, TOUCHED_ROWS)
+    for i in range(word(ledger, TOUCHED_ROWS + LIST_COUNT)):
+        row = word(rows, i)
+        said = marks_of(ledger, row) & ON_ASSERTION
+        if row >= begin:
+            set_marks(ledger, row, said)
+            if word(ledger, NUMBERS):
+                store64(word(ledger, NUMBERS) + 8 * row, 0)
+            if word(ledger, TRACES):
+                free_trace(ledger, load32(word(ledger, TRACES) + 4 * row))
+                store32(word(ledger, TRACES) + 4 * row, 0)
+            continue
+        marks = load16(word(ledger, OLD_MARKS) + 2 * row) & ~EXPLICIT
+        restore_row(ledger, row, marks | said | TOUCHED)
+        if word(ledger, TRACES):
+            store32(
+                word(ledger, TRACES) + 4 * row, copy_trace(ledger, load32(word(ledger, OLD_TRACES) + 4 * row))
+            )
+    set_word(ledger, QUEUE + LIST_COUNT, 0)
+    set_word(ledger, NOW + LIST_COUNT, 0)
+    return True
+
+
+@kernel
+def hide_lost(relation: int) -> None:
+    """Take rows that do not hold now out of set and indexes, so that plain tasks read what holds now."""
+    ledger = word(relation, LEDGER)
+    rows = word(ledger, TOUCHED_ROWS)
+    for i in range(word(ledger, TOUCHED_ROWS + LIST_COUNT)):
+        row = word(rows, i)
+        if not holds_after(marks_of(ledger, row)):
+            unlink(relation, row)
+
+
+@kernel
+def show_lost(relation: int) -> bool:
+    """The reverse of `hide_lost`. False: no memory."""
+    ledger = word(relation, LEDGER)
+    rows = word(ledger, TOUCHED_ROWS)
+    for i in range(word(ledger, TOUCHED_ROWS + LIST_COUNT)):
+        row = word(rows, i)
+        if not holds_after(marks_of(ledger, row)) and not link(relation, row):
+            return False
+    return True
