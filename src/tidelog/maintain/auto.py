@@ -3,12 +3,13 @@
     Auto(stratum, changes)
     1  if the policy is not to choose, do as it says
     2  l and g are the numbers of tuples lost and gained below the stratum
-    3  f is the time that recomputing took the last time
+    3  f is the time that recomputing took the last time; after the first evaluation, a little more
+       than that took
     4  x is the time that the update should take: what a lost tuple and what a gained one have cost of
        late, in tuples looked at, times l and g, at the speed of the last updates; unknown at first
     5  if x is not well below f, recompute
-    6  run `ranked`, but no longer than a share of f; of many changes, whose costs even out, than a
-       larger one, and where x promises that it pays, than f
+    6  run `ranked`, but no longer than a share of f, or twice x up to a larger one; of many changes,
+       whose costs even out, than half of f, or twice x up to f
     7  if that is not enough, drop what it did and recompute
 
 So a commit of few changes costs at most the small share more than recomputing; and an update that was
@@ -23,7 +24,7 @@ and from there in the commit's report.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, log, log10
+from math import exp, log
 from time import perf_counter
 
 from tidelog.maintain.protocol import Choice, StratumChange, cost, renewal
@@ -36,9 +37,11 @@ from tidelog.program.strata import body_relations
 
 POLICIES = ("auto", "incremental", "full")
 
-SHARE = 0.1  # of recomputing: the time that an update may take in any case
+SHARE = 0.08  # of recomputing: the time that an update may take in any case
+KNOWN_SHARE = 0.2  # the same where it is expected to take less than half of this
 LEAST = 0.002  # seconds that it may take in any case
-TICK = 0.25  # seconds before the clock is looked at; until then tuples looked at tell the time
+TICK = 0.05  # seconds before the clock is looked at; until then tuples looked at tell the time
+ANEW = 1.5  # what recomputing takes in a commit, comparison included, against the first evaluation
 MUCH = 0.5  # of all below: so many changes, and recomputing is taken at once
 RECENT = 0.2  # the weight of the newest change in what a change has cost of late
 WELL = 0.8  # of recomputing: an update of which more is expected is not tried
@@ -47,8 +50,8 @@ LARGE_SHARE = 0.5  # of recomputing: the time that an update of many changes may
 HOPE = 2.0  # and it may take so many times what is expected of it, up to the time of recomputing
 DEARER = 1.5  # what an abandoned update would have cost, against what it has
 RETRY = 0.95  # each time that recomputing is taken, an update seems a little cheaper: it is tried again
-SPEED = 10_000_000.0  # tuples looked at in a second, until it has been measured
-ENOUGH = 20_000  # tuples looked at by an update that the speed can be measured with
+SPEED = 8_000_000.0  # tuples looked at in a second, until it has been measured
+ENOUGH = 5_000  # tuples looked at by an update that the speed can be measured with
 
 
 @dataclass
@@ -58,22 +61,18 @@ class Past:
     full: float  # seconds of the last recomputing
     lost: float | None = None  # tuples looked at for each tuple lost below, of late
     gained: float | None = None
-    changes: float = 1.0  # tuples lost and gained in an update, of late
     speed: float = SPEED
 
     def expected(self, lost: int, gained: int) -> float | None:
         """The seconds that an update should take; None: nothing like it has been seen."""
         if (lost and self.lost is None) or (gained and self.gained is None):
             return None
-        work = lost * (self.lost or 0.0) + gained * (self.gained or 0.0)
-        # Updates a hundred times larger than those seen reach further, and find less in the caches.
-        return work / self.speed * max(1.0, log10(max(1, lost + gained) / self.changes))
+        return (lost * (self.lost or 0.0) + gained * (self.gained or 0.0)) / self.speed
 
     def learn(self, lost: int, gained: int, work: int) -> None:
         """An update has looked at so many tuples."""
         changes = max(1, lost + gained)
         rate = max(1, work) / changes
-        self.changes = _mean(self.changes, changes, changes)
         if lost:
             self.lost = _mean(self.lost, rate, changes)
         if gained and not lost:  # together with losses, these are what has cost most
@@ -87,7 +86,7 @@ class Past:
     def measure(self, work: int, seconds: float) -> None:
         """So many tuples were looked at in so many seconds."""
         if work >= ENOUGH:
-            self.speed = _mean(self.speed, work / seconds, 2)
+            self.speed = _mean(self.speed, work / seconds, 5)
 
 
 def _mean(old: float | None, new: float, times: int) -> float:
@@ -119,7 +118,7 @@ class Auto:
         """Semi-naive; the time it takes is remembered."""
         started = perf_counter()
         reports = self._recompute.start(stratum, keeper, watch)
-        self._took(stratum, perf_counter() - started)
+        self._took(stratum, ANEW * (perf_counter() - started))
         return reports
 
     def update(
@@ -145,9 +144,9 @@ class Auto:
             why = f"{changes}: {_ms(expected)} expected, recomputing took {_ms(past.full)}"
             past.hope()
             return self._full(stratum, keeper, watch, why)
-        allowed = max(SHARE * past.full, LEAST)
-        if lost + gained >= MANY:
-            allowed = max(LARGE_SHARE * past.full, min(HOPE * (expected or 0.0), past.full), LEAST)
+        share, most = (SHARE, KNOWN_SHARE) if lost + gained < MANY else (LARGE_SHARE, 1.0)
+        hope = min(HOPE * (expected or 0.0), most * past.full)
+        allowed = max(share * past.full, hope, LEAST)
         started = perf_counter()
         work = int(allowed * past.speed)
 

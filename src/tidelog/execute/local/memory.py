@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -134,6 +135,19 @@ def _emit_free(builder: ir.IRBuilder, args: Sequence[ir.Value]) -> None:
     builder.call(function, [_block(builder, args[0])])
 
 
+def _emit_madvise(builder: ir.IRBuilder, args: Sequence[ir.Value]) -> None:
+    function = _c_function(builder, "madvise", ir.FunctionType(_I32, [_I8P, _I64, _I32]))
+    builder.call(function, [_block(builder, args[0]), args[1], builder.trunc(args[2], _I32)])
+
+
+def _emit_prefetch(builder: ir.IRBuilder, args: Sequence[ir.Value]) -> None:
+    function = _c_function(
+        builder, "llvm.prefetch.p0", ir.FunctionType(ir.VoidType(), [_I8P, _I32, _I32, _I32])
+    )
+    read, keep, data = (ir.Constant(_I32, value) for value in (0, 3, 1))
+    builder.call(function, [_block(builder, args[0]), read, keep, data])
+
+
 def _emit_memcpy(builder: ir.IRBuilder, args: Sequence[ir.Value]) -> None:
     function = _c_function(builder, "memcpy", ir.FunctionType(_I8P, [_I8P, _I8P, _I64]))
     builder.call(function, [_block(builder, args[0]), _block(builder, args[1]), args[2]])
@@ -174,17 +188,59 @@ fetch_add: Callable[[int, int], int] = _operation(
     2, lambda b, a: b.atomic_rmw("add", _word(b, a[0]), a[1], "acq_rel")
 )
 
-# The C heap. reallocate(0, size) allocates; 0 comes back when there is no memory.
-reallocate: Callable[[int, int], int] = _operation(2, _emit_realloc)
-allocate_zeroed: Callable[[int], int] = _operation(1, _emit_calloc)
+# Have the memory at an address on its way into the cache.
+prefetch: Callable[[int], None] = _operation(1, _emit_prefetch, result=False)
+
+# The C heap. 0 comes back when there is no memory.
+_realloc: Callable[[int, int], int] = _operation(2, _emit_realloc)
+_calloc: Callable[[int], int] = _operation(1, _emit_calloc)
+_madvise: Callable[[int, int, int], None] = _operation(3, _emit_madvise, result=False)
 release: Callable[[int], None] = _operation(1, _emit_free, result=False)
 copy: Callable[[int, int, int], None] = _operation(3, _emit_memcpy, result=False)
 
+# Large blocks are read at random all over. In pages of 4 KB most of these reads would also have to
+# look up where the page is; the kernel is asked for pages of 2 MB.
+HUGE_PAGE = 1 << 21
+HUGE_FROM = 4 * HUGE_PAGE
+MADV_HUGEPAGE = 14
+HAS_HUGE_PAGES = sys.platform == "linux"
+
 
 @kernel
-def zeroed(size: int) -> int:
+def use_huge_pages(block: int, size: int) -> None:
+    """Ask for huge pages within a block, where they fit."""
+    if HAS_HUGE_PAGES and block and size >= HUGE_FROM:
+        start = (block + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1)
+        end = (block + size) & ~(HUGE_PAGE - 1)
+        _madvise(start, end - start, MADV_HUGEPAGE)
+
+
+@kernel
+def reallocate(block: int, size: int) -> int:
+    """Let a block have another size; reallocate(0, size) makes one."""
+    grown = _realloc(block, size)
+    use_huge_pages(grown, size)
+    return grown
+
+
+@kernel
+def reallocate_sparse(block: int, size: int) -> int:
+    """The same for a block of which little will ever be touched: in small pages."""
+    return _realloc(block, size)
+
+
+@kernel
+def allocate_zeroed(size: int) -> int:
     """A block of zeros."""
-    return allocate_zeroed(size)
+    block = _calloc(size)
+    use_huge_pages(block, size)
+    return block
+
+
+@kernel
+def allocate_sparse(size: int) -> int:
+    """A block of zeros of which little will ever be touched."""
+    return _calloc(size)
 
 
 # --- from Python -------------------------------------------------------------

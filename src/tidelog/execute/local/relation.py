@@ -38,7 +38,7 @@ class Index:
         record[at.CARRIED_COLUMNS] = self._carried_columns.ctypes.data
         record[at.ENTRY_WORDS] = (2 + len(self.carried)) // 2
         record[at.SLOT_WORDS] = slot_words
-        record[at.INDEX_SLOTS] = memory.zeroed(8 * slot_words * FIRST_SLOTS)
+        record[at.INDEX_SLOTS] = memory.allocate_zeroed(8 * slot_words * FIRST_SLOTS)
         record[at.INDEX_SIZE] = FIRST_SLOTS
 
     @property

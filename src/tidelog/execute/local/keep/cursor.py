@@ -58,10 +58,17 @@ from tidelog.execute.local.keep.layout import (
     NUMBERS,
     PART,
     PROBE,
+    S_BUCKET,
+    S_END,
+    S_LEFT,
+    S_NEXT,
+    S_STRIDE,
     SCAN,
     SOURCE,
     STACK_WORDS,
     STEP_WORDS,
+    TAKEN,
+    TAKEN_FROM,
     TEST_COUNT,
     TESTS,
 )
@@ -88,6 +95,7 @@ from tidelog.execute.local.memory import (
 )
 from tidelog.execute.local.tupleset import LOW
 
+FEW = 4  # matches: it is not worth looking for an order with fewer
 UNKNOWN = (1 << 32) - 1  # the row of a step that matched no row
 
 
@@ -146,23 +154,34 @@ def passes(code: int, step: int, cursor: int) -> bool:
 
 @kernel
 def open_step(code: int, step: int, cursor: int, level: int) -> None:
-    """Find the matches of a step: where they begin, how many there are, how far apart."""
+    """Find the matches of a step: where they begin, how many there are, how far apart.
+
+    What was a match the last time is a good guess where one is enough: of all that a lost tuple
+    derived, most have another derivation by way of the same tuple.
+    """
     kind = word(code, step + KIND)
     at = word(cursor, C_STACK) + 8 * STACK_WORDS * level
     if kind == SCAN:
-        set_word(at, 0, 0)
-        set_word(at, 1, load64(word(code, step + SOURCE) + 8 * COUNT))
+        set_word(at, S_NEXT, 0)
+        set_word(at, S_LEFT, load64(word(code, step + SOURCE) + 8 * COUNT))
     elif kind == PROBE:
         index = word(code, step + INDEX)
         slot = find_slot(
             code, index, word(code, step + KEYS), word(cursor, C_REGISTERS), word(cursor, C_SCRATCH)
         )
         count = load64(slot) & LOW
-        set_word(at, 0, bucket(index, slot, count) if count else 0)
-        set_word(at, 1, count)
-        set_word(at, 2, 8 * word(index, ENTRY_WORDS))
+        first = bucket(index, slot, count) if count else 0
+        stride = 8 * word(index, ENTRY_WORDS)
+        end = first + stride * count
+        taken = word(code, step + TAKEN)
+        again = first == word(code, step + TAKEN_FROM) and taken < end
+        set_word(at, S_NEXT, taken if again else first)
+        set_word(at, S_LEFT, count)
+        set_word(at, S_STRIDE, stride)
+        set_word(at, S_BUCKET, first)
+        set_word(at, S_END, end)
     else:
-        set_word(at, 1, 1)
+        set_word(at, S_LEFT, 1)
 
 
 @inlined
@@ -177,33 +196,38 @@ def next_match(code: int, step: int, cursor: int, level: int) -> int:
     """Go to the next match of a step: FOUND, NONE, or MISS."""
     kind = word(code, step + KIND)
     at = word(cursor, C_STACK) + 8 * STACK_WORDS * level
-    left = word(at, 1)
+    left = word(at, S_LEFT)
     if kind == PROBE:
-        place = word(at, 0)
-        stride = word(at, 2)
+        place = word(at, S_NEXT)
+        stride = word(at, S_STRIDE)
+        end = word(at, S_END)
         before = left
         while left:
-            row = load32(place)
+            here = place
             place += stride
+            if place == end:
+                place = word(at, S_BUCKET)
             left -= 1
-            if take(code, step, cursor, level, row):
-                set_word(at, 0, place)
-                set_word(at, 1, left)
+            if take(code, step, cursor, level, load32(here)):
+                set_word(code, step + TAKEN_FROM, word(at, S_BUCKET))
+                set_word(code, step + TAKEN, here)
+                set_word(at, S_NEXT, place)
+                set_word(at, S_LEFT, left)
                 work(cursor, before - left)
                 return FOUND
-        set_word(at, 1, 0)
+        set_word(at, S_LEFT, 0)
         work(cursor, before)
         return NONE
     if kind == SCAN:
-        row = word(at, 0)
+        row = word(at, S_NEXT)
         before = row
         while row < left:
             row += 1
             if take(code, step, cursor, level, row - 1):
-                set_word(at, 0, row)
+                set_word(at, S_NEXT, row)
                 work(cursor, row - before)
                 return FOUND
-        set_word(at, 0, row)
+        set_word(at, S_NEXT, row)
         work(cursor, row - before)
         return NONE
     if left == 0:
@@ -215,7 +239,7 @@ def next_match(code: int, step: int, cursor: int, level: int) -> int:
         slot = find_slot(code, index, word(code, step + KEYS), registers, word(cursor, C_SCRATCH))
         if load64(slot) & LOW == 0:
             return MISS
-        set_word(at, 1, 0)
+        set_word(at, S_LEFT, 0)
         relation = word(code, step + SOURCE)
         row = load32(bucket(index, slot, load64(slot) & LOW))
         base = word(relation, ROWS) + 8 * word(relation, WORDS) * row
@@ -224,7 +248,7 @@ def next_match(code: int, step: int, cursor: int, level: int) -> int:
         if word(cursor, C_MODE):
             narrow(cursor, level, OLD_RUN | NEW_RUN)
         return FOUND if passes(code, step, cursor) else NONE
-    set_word(at, 1, 0)
+    set_word(at, S_LEFT, 0)
     if kind == GIVEN:
         return FOUND if take(code, step, cursor, level, word(word(cursor, C_ROWS), level)) else NONE
     if kind in (LOOKUP, ABSENT):
@@ -251,7 +275,8 @@ def next_match(code: int, step: int, cursor: int, level: int) -> int:
 def start(code: int, form: int, cursor: int, row: int) -> None:
     """Put a cursor before the first instance of a reading, driven by a row if the reading has a driver.
 
-    Of a reading in several orders the one is taken whose second step has the fewest matches here.
+    Of a reading in several orders the one is taken whose second step has the fewest matches here, or
+    just a few.
     """
     if word(code, form + F_OTHER) == 0:
         begin(code, form, cursor, row)
@@ -264,10 +289,10 @@ def start(code: int, form: int, cursor: int, row: int) -> None:
             set_word(cursor, C_LEVEL, -1)
             return
         open_step(code, steps + STEP_WORDS, cursor, 1)
-        matches = word(word(cursor, C_STACK), STACK_WORDS + 1)
+        matches = word(word(cursor, C_STACK), STACK_WORDS + S_LEFT)
         if fewest < 0 or matches < fewest:
             best, fewest = order, matches
-        order = word(code, order + F_OTHER)
+        order = word(code, order + F_OTHER) if fewest > FEW else 0
     begin(code, best, cursor, row)
 
 

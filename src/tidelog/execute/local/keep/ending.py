@@ -26,15 +26,17 @@ from tidelog.execute.local.keep.layout import (
 )
 from tidelog.execute.local.keep.ledger import (
     ADDED,
+    AHEAD,
     DELETED,
     EXPLICIT,
     HELD,
     ON_ASSERTION,
     marks_of,
+    prefetch_row,
     set_marks,
 )
 from tidelog.execute.local.keep.links import link, unlink
-from tidelog.execute.local.keep.rowmap import leave_map
+from tidelog.execute.local.keep.rowmap import leave_map, prefetch_slot
 from tidelog.execute.local.keep.traces import copy_trace, free_trace
 from tidelog.execute.local.layout import (
     COUNT,
@@ -43,7 +45,9 @@ from tidelog.execute.local.layout import (
     INDEX_COUNT,
     INDEXES,
     LEDGER,
+    ROWS,
     UPTO,
+    WORDS,
 )
 from tidelog.execute.local.memory import (
     Words,
@@ -124,6 +128,10 @@ def make_final(relation: int) -> None:
     last = word(ledger, TOUCHED_ROWS + LIST_COUNT) - 1
     for i in range(last + 1):
         row = word(rows, last - i)  # the newest first: it stands at the end of its buckets
+        prefetch_row(relation, TOUCHED_ROWS, last - i - 2 * AHEAD)
+        if i + AHEAD <= last and word(ledger, MAP):
+            ahead = word(rows, last - i - AHEAD)
+            prefetch_slot(relation, word(relation, ROWS) + 8 * word(relation, WORDS) * ahead)
         marks = marks_of(ledger, row)
         if word(ledger, TRACES) and row < word(ledger, AT_BEGIN):
             free_trace(ledger, load32(word(ledger, OLD_TRACES) + 4 * row))

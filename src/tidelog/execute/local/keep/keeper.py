@@ -339,7 +339,7 @@ class LocalKeeper(LocalExecutor):
         for name in relations:
             stored, aside = self.relations[name], self._aside[name]
             ledger = self.ledger(name)
-            ledger.need_map()
+            ledger.need_map(int(aside.record[local.COUNT]))
             del self._renewing[name]
             check_rows(
                 int(

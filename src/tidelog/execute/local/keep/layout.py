@@ -72,14 +72,16 @@ CHECK_COUNT = 11
 BODY = 12  # 1: an atom of the body over one of the task's own relations
 SLOT = 13  # which of these atoms it is, counted in the order of the body
 FLIP = 14  # 1: stands for a negated atom, so a run has it where the tuple is missing
-STEP_WORDS = 15
+TAKEN_FROM = 15  # the bucket of the last match that was taken, and where it is:
+TAKEN = 16  # it is tried first when the same bucket is opened again
+STEP_WORDS = 17
 
 GIVEN, SCAN, PROBE, LOOKUP, ABSENT, CALL, UNIT = 0, 1, 2, 3, 4, 5, 6
 
 # --- a cursor ---------------------------------------------------------------------------
 C_LEVEL = 0  # the step to go on with; -1: at the end
 C_REGISTERS = 1  # addresses
-C_STACK = 2  # for each step: next match, matches left, distance
+C_STACK = 2  # for each step: see below
 C_ROWS = 3  # for each step: the number of the matched row
 C_SCRATCH = 4
 C_WIDE = 5  # the table of wide integers
@@ -90,7 +92,14 @@ C_POSSIBLE = 9  # address: for each level, the runs that can have the instance u
 C_WORK = 10  # address of the number of tuples looked at so far
 C_PRUNED = 11  # 1: some tuple was left out because its first is not below the limit
 C_WORDS = 12
-STACK_WORDS = 3
+
+# --- where a cursor is in a step ----------------------------------------------------------
+S_NEXT = 0  # the next match: its address, or number
+S_LEFT = 1  # how many there are from there on
+S_STRIDE = 2  # how far apart they are
+S_BUCKET = 3  # where they begin and end; past the end it goes on at the beginning
+S_END = 4
+STACK_WORDS = 5
 
 NONE, FOUND, MISS = 0, 1, 2  # how a cursor answers
 

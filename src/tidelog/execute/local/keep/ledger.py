@@ -47,7 +47,9 @@ from tidelog.execute.local.memory import (
     load16,
     load32,
     load64,
+    prefetch,
     reallocate,
+    reallocate_sparse,
     set_word,
     store16,
     store32,
@@ -61,6 +63,7 @@ EXPLICIT, HELD, DELETED, ADDED = (int(m) for m in (Mark.EXPLICIT, Mark.HELD, Mar
 RETRACTED, ASSERTED = int(Mark.RETRACTED), int(Mark.ASSERTED)
 ON_ASSERTION = EXPLICIT | RETRACTED | ASSERTED
 
+AHEAD = 8  # how far along a list rows are brought into the cache
 NO_ROOM, NO_NUMBERS = -2, -3  # what `append_row` gives when it cannot
 
 
@@ -92,17 +95,29 @@ def push(ledger: int, which: int, row: int) -> bool:
 
 
 @kernel
+def prefetch_row(relation: int, which: int, position: int) -> None:
+    """Have a row of one of the ledger's lists on its way into the cache, and its marks."""
+    ledger = word(relation, LEDGER)
+    at = ledger + 8 * which
+    if 0 <= position < word(at, LIST_COUNT):
+        row = word(load64(at), position)
+        prefetch(word(relation, ROWS) + 8 * word(relation, WORDS) * row)
+        prefetch(word(ledger, MARKS) + 2 * row)
+
+
+@kernel
 def make_room(relation: int, ledger: int) -> bool:
     """Let the ledger's arrays have an element for each row there is room for. False: no memory."""
     room = word(relation, CAPACITY)
     if room <= word(ledger, ROOM):
         return True
-    for which, size in (
-        (MARKS, 2), (OLD_MARKS, 2), (NUMBERS, 8), (OLD_NUMBERS, 8),
-        (TRACES, 4), (OLD_TRACES, 4), (DRIVEN, 4), (PENDING, 4),
+    for which, size, sparse in (
+        (MARKS, 2, 0), (NUMBERS, 8, 0), (TRACES, 4, 0),
+        (OLD_MARKS, 2, 1), (OLD_NUMBERS, 8, 1), (OLD_TRACES, 4, 1), (DRIVEN, 4, 1), (PENDING, 4, 1),
     ):  # fmt: skip
         if word(ledger, which) or size == 2:
-            array = reallocate(word(ledger, which), size * room)
+            old = word(ledger, which)
+            array = reallocate_sparse(old, size * room) if sparse else reallocate(old, size * room)
             if array == 0:
                 return False
             set_word(ledger, which, array)

@@ -238,6 +238,12 @@ def join_index(index: int, row: int, number: int, key: int) -> bool:
 
 
 @kernel
+def scratch_for_key(index: int) -> int:
+    """Memory for a key, to be released; a key of one column needs none."""
+    return reallocate(0, 8 * word(index, SLOT_WORDS)) if word(index, KEY_COUNT) > 1 else 0
+
+
+@kernel
 def unlink(relation: int, number: int) -> None:
     """Take a row out of the set and of all indexes; it stays among the rows."""
     row = word(relation, ROWS) + 8 * word(relation, WORDS) * number
@@ -245,7 +251,7 @@ def unlink(relation: int, number: int) -> None:
     indexes = word(relation, INDEXES)
     for i in range(word(relation, INDEX_COUNT)):
         index = word(indexes, i)
-        key = reallocate(0, 8 * word(index, SLOT_WORDS))
+        key = scratch_for_key(index)
         leave_index(index, row, number, key)
         release(key)
 
@@ -259,8 +265,8 @@ def link(relation: int, number: int) -> bool:
     indexes = word(relation, INDEXES)
     for i in range(word(relation, INDEX_COUNT)):
         index = word(indexes, i)
-        key = reallocate(0, 8 * word(index, SLOT_WORDS))
-        if key == 0:
+        key = scratch_for_key(index)
+        if key == 0 and word(index, KEY_COUNT) > 1:
             return False
         done = join_index(index, row, number, key)
         release(key)

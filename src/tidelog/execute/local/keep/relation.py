@@ -73,25 +73,25 @@ class Ledger:
         """Have numbers for rows from now on."""
         if not self.record[at.NUMBERS]:
             size = 8 * max(1, int(self.record[at.ROOM]))
-            for field in (at.NUMBERS, at.OLD_NUMBERS):
-                self.record[field] = memory.zeroed(size)
-                if not self.record[field]:
-                    raise MemoryError
+            self.record[at.NUMBERS] = memory.allocate_zeroed(size)
+            self.record[at.OLD_NUMBERS] = memory.allocate_sparse(size)
+            if not (self.record[at.NUMBERS] and self.record[at.OLD_NUMBERS]):
+                raise MemoryError
 
     def keep_traces(self) -> None:
         """Have traces for rows from now on."""
         if not self.record[at.TRACES]:
             size = 4 * max(1, int(self.record[at.ROOM]))
-            for field in (at.TRACES, at.OLD_TRACES):
-                self.record[field] = memory.zeroed(size)
-                if not self.record[field]:
-                    raise MemoryError
+            self.record[at.TRACES] = memory.allocate_zeroed(size)
+            self.record[at.OLD_TRACES] = memory.allocate_sparse(size)
+            if not (self.record[at.TRACES] and self.record[at.OLD_TRACES]):
+                raise MemoryError
 
     def keep_scratch(self) -> None:
         """Have the arrays that a fixpoint in step works with."""
         for field in (at.DRIVEN, at.PENDING):
             if not self.record[field]:
-                self.record[field] = memory.zeroed(4 * max(1, int(self.record[at.ROOM])))
+                self.record[field] = memory.allocate_sparse(4 * max(1, int(self.record[at.ROOM])))
                 if not self.record[field]:
                     raise MemoryError
 
@@ -126,12 +126,12 @@ class Ledger:
             "map": 4 * (int(record[at.MAP_MASK]) + 1) if record[at.MAP] else 0,
         }
 
-    def need_map(self) -> None:
-        """Be able to find rows by their tuples."""
+    def need_map(self, room: int = 0) -> None:
+        """Be able to find rows by their tuples; `room` is how many there may be soon."""
         record = self.record
         if record[at.MAP] and record[at.MAP_UPTO] == self.stored.record[local.COUNT]:
             return
-        if not rowmap.extend_map(self.stored.address):
+        if not rowmap.extend_map(self.stored.address, room):
             raise MemoryError
 
     def changes(self) -> tuple[int, int]:
@@ -180,7 +180,7 @@ class Aside:
         record[local.LIMIT] = FIRST_SLOTS * tupleset.MAX_LOAD_TENTHS // 10
         for index in stored.indexes.values():
             index.record[list(self.INDEX_FIELDS)] = 0
-            slots = memory.zeroed(8 * int(index.record[local.SLOT_WORDS]) * FIRST_SLOTS)
+            slots = memory.allocate_zeroed(8 * int(index.record[local.SLOT_WORDS]) * FIRST_SLOTS)
             index.record[local.INDEX_SLOTS] = slots
             index.record[local.INDEX_SIZE] = FIRST_SLOTS
 
@@ -214,7 +214,7 @@ class Aside:
             for field in self.INDEX_FIELDS:
                 index.record[field] = 0 if old is None else old[field]
             if old is None:  # made meanwhile: fill it for these rows
-                slots = memory.zeroed(8 * int(index.record[local.SLOT_WORDS]) * FIRST_SLOTS)
+                slots = memory.allocate_zeroed(8 * int(index.record[local.SLOT_WORDS]) * FIRST_SLOTS)
                 index.record[local.INDEX_SLOTS] = slots
                 index.record[local.INDEX_SIZE] = FIRST_SLOTS
                 fill_index(stored, index.address)

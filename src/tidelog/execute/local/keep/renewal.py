@@ -16,6 +16,7 @@ from tidelog.execute.local.keep.layout import (
 )
 from tidelog.execute.local.keep.ledger import (
     ADDED,
+    AHEAD,
     DELETED,
     EXPLICIT,
     HELD,
@@ -27,7 +28,7 @@ from tidelog.execute.local.keep.ledger import (
     touch,
 )
 from tidelog.execute.local.keep.links import join_index
-from tidelog.execute.local.keep.rowmap import find_row
+from tidelog.execute.local.keep.rowmap import find_row, prefetch_found, prefetch_slot
 from tidelog.execute.local.layout import COUNT, LEDGER, ROWS, SLOT_WORDS, UPTO, WORDS
 from tidelog.execute.local.memory import (
     Words,
@@ -123,6 +124,9 @@ def compare(relation: int, rows: int, count: int, old_marks: int) -> int:
     derived = word(relation, COUNT)
     lost = 0
     for old in range(count):
+        if old + 2 * AHEAD < count:
+            prefetch_slot(relation, rows + 8 * words * (old + 2 * AHEAD))
+            prefetch_found(relation, rows + 8 * words * (old + AHEAD))
         if not load16(old_marks + 2 * old) & HELD:
             continue
         row = find_row(relation, rows + 8 * words * old)

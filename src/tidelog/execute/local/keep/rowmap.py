@@ -22,6 +22,7 @@ from tidelog.execute.local.memory import (
     kernel,
     load16,
     load32,
+    prefetch,
     release,
     set_word,
     store32,
@@ -70,15 +71,15 @@ def map_resize(relation: int, ledger: int, size: int) -> bool:
 
 
 @kernel
-def extend_map(relation: int) -> bool:
-    """Bring all rows that are alive into the map. False: no memory."""
+def extend_map(relation: int, spare: int) -> bool:
+    """Bring all rows that are alive into the map, and room for so many. False: no memory."""
     ledger = word(relation, LEDGER)
     count = word(relation, COUNT)
     upto = word(ledger, MAP_UPTO)
     if word(ledger, MAP) and upto == count:
         return True
     size = word(ledger, MAP_MASK) + 1 if word(ledger, MAP) else 16
-    while size < 2 * (word(ledger, MAP_USED) + count - upto + 1):
+    while size < 2 * max(spare, word(ledger, MAP_USED) + count - upto + 1):
         size *= 2
     if (word(ledger, MAP) == 0 or size > word(ledger, MAP_MASK) + 1) and not map_resize(
         relation, ledger, size
@@ -113,6 +114,25 @@ def find_row(relation: int, row: int) -> int:
         if same:
             return number - 1
         i = (i + 1) & mask
+
+
+@kernel
+def prefetch_slot(relation: int, row: int) -> None:
+    """Have the place in the map of the tuple at an address on its way into the cache."""
+    ledger = word(relation, LEDGER)
+    hashed = hash_row(row, word(relation, WORDS))
+    prefetch(word(ledger, MAP) + 4 * (hashed & word(ledger, MAP_MASK)))
+
+
+@kernel
+def prefetch_found(relation: int, row: int) -> None:
+    """The same for the row that the map has in this place, and its marks."""
+    ledger = word(relation, LEDGER)
+    words = word(relation, WORDS)
+    number = load32(word(ledger, MAP) + 4 * (hash_row(row, words) & word(ledger, MAP_MASK)))
+    if number:
+        prefetch(word(relation, ROWS) + 8 * words * (number - 1))
+        prefetch(word(ledger, MARKS) + 2 * (number - 1))
 
 
 @kernel

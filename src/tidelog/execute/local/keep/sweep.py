@@ -52,6 +52,7 @@ from tidelog.execute.local.keep.layout import (
 )
 from tidelog.execute.local.keep.ledger import (
     ADDED,
+    AHEAD,
     DELETED,
     EXPLICIT,
     HELD,
@@ -59,6 +60,7 @@ from tidelog.execute.local.keep.ledger import (
     append_row,
     is_in,
     marks_of,
+    prefetch_row,
     push,
     set_marks,
     touch,
@@ -249,6 +251,7 @@ def begin_round(relations: Words, code: int, forms: Words, owners: Words, guarde
         rows = word(ledger, QUEUE)
         while word(run, R_POSITION) < word(ledger, QUEUE + LIST_COUNT):
             row = word(rows, word(run, R_POSITION))
+            prefetch_row(relations[number], QUEUE, word(run, R_POSITION) + AHEAD)
             marks = marks_of(ledger, row) & ~QUEUED
             keep = False
             if guarded:
@@ -284,6 +287,7 @@ def spread(relations: Words, code: int, forms: Words, owners: Words, run: int, p
         number = word(run, R_RELATION)
         ledger = word(relations[number], LEDGER)
         while word(run, R_POSITION) < word(ledger, NOW + LIST_COUNT):
+            prefetch_row(relations[number], NOW, word(run, R_POSITION) + AHEAD)
             while word(run, R_FORM) < len(forms):
                 if owners[word(run, R_FORM)] == number:
                     if not word(run, R_OPEN):

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tidelog.execute.local.keep.keeper import LocalKeeper
 
 UNLIMITED = 1 << 62
-SLICE = 1_000_000  # tuples looked at between two reports of progress
+SLICE = 100_000  # tuples looked at between two reports of progress
 REPLAN_GROWTH, REPLAN_ROWS = 4, 1000
 
 
