@@ -61,7 +61,7 @@ from __future__ import annotations
 from tidelog.maintain.protocol import Phases, StratumChange
 from tidelog.maintain.seminaive import fill
 from tidelog.plan.executor import Watch
-from tidelog.plan.maintenance import Keeper, PhaseReport, Reading, Redeem, Sweep
+from tidelog.plan.maintenance import Instances, Keeper, PhaseReport, Reading, Redeem, Sweep
 from tidelog.plan.parts import AFTER, BEFORE, CURRENT, KEPT, D, E, I, Mark, Part, having
 from tidelog.plan.readings import backward, driven, gained_readings, lost_readings, whole
 from tidelog.program.model import Stratum
@@ -159,5 +159,6 @@ def insert(change: StratumChange, ranks: bool) -> Sweep:
         reach=~AFTER,  # step 11
         settle=Mark.ADDED,  # step 12
         ranks=ranks,
+        instances=Instances.GAINED,
         phase="insert",
     )

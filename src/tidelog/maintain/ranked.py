@@ -75,6 +75,11 @@ Departures from DRed, on top of the guard:
   on top, and the first one that supports a tuple ends the search for it.
 - A tuple for which the guard finds no instance at all, of whatever rank, is CHECKED and need not be
   looked for again in rederivation.
+- Delete considers each instance that is lost once, and Insert each one that is gained. So of a tuple
+  that Insert has brought, the executor knows how many instances derive it, and the guard need not
+  look for one where none is left: what came by commits goes as cheaply as with counting. If something
+  is also gained below, Delete may consider instances that were never counted (it reads what is
+  there after the commit), and the numbers of the tuples it reaches are forgotten.
 """
 
 from __future__ import annotations
@@ -83,10 +88,10 @@ from tidelog.maintain.dred import RETRACTED, broken, insert, rederive
 from tidelog.maintain.protocol import Phases, StratumChange
 from tidelog.maintain.seminaive import fill
 from tidelog.plan.executor import Watch
-from tidelog.plan.maintenance import Keeper, PhaseReport, Reading, Supported, Sweep
+from tidelog.plan.maintenance import Instances, Keeper, PhaseReport, Reading, Supported, Sweep
 from tidelog.plan.parts import AFTER, CURRENT, D, I, Mark, having
 from tidelog.plan.readings import backward, driven
-from tidelog.program.model import Stratum
+from tidelog.program.model import Negative, Positive, Stratum
 
 CHECKED = having(Mark.CHECKED)
 
@@ -105,14 +110,19 @@ class Ranked:
         self, change: StratumChange, keeper: Keeper, watch: Watch, budget: int | None
     ) -> list[PhaseReport]:
         """Step 1, for one stratum."""
-        tasks = change.once(
+        lost, mixed, *others = change.once(
             self.name,
-            lambda: (delete(change), rederive(change, True, D - CHECKED), insert(change, ranks=True)),
+            lambda: (
+                delete(change, Instances.LOST),
+                delete(change, Instances.MIXED),
+                rederive(change, True, D - CHECKED),
+                insert(change, ranks=True),
+            ),
         )
-        return Phases(keeper, watch, budget).run(*tasks)
+        return Phases(keeper, watch, budget).run(mixed if _gains(change, keeper) else lost, *others)
 
 
-def delete(change: StratumChange) -> Sweep:
+def delete(change: StratumChange, instances: Instances) -> Sweep:
     """What has lost an instance and is not held up by lower ranks."""
     return Sweep(
         relations=change.stratum.relations,
@@ -122,8 +132,22 @@ def delete(change: StratumChange) -> Sweep:
         reach=I - D,
         settle=Mark.DELETED,  # step 7
         guard=Supported(_supporting(change)),  # step 4
+        instances=instances,
         phase="delete",
     )
+
+
+def _gains(change: StratumChange, keeper: Keeper) -> bool:
+    """Whether there may be instances that were not there before."""
+    if change.added:
+        return True
+    for rule in change.kept:
+        for literal in rule.body:
+            if isinstance(literal, Positive | Negative) and literal.atom.relation not in change.own:
+                lost, gained = keeper.changed(literal.atom.relation)
+                if gained if isinstance(literal, Positive) else lost:
+                    return True
+    return False
 
 
 def _falling(change: StratumChange) -> tuple[Reading, ...]:

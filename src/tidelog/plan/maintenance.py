@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
 from tidelog.plan.executor import Executor, TaskReport, Watch, unwatched
@@ -94,6 +95,14 @@ class Proof:
 Guard = Supported | Proof
 
 
+class Instances(Enum):
+    """What the instances that a sweep considers have in common."""
+
+    MIXED = 0
+    GAINED = 1
+    LOST = 2
+
+
 @dataclass(frozen=True)
 class Sweep:
     """Spread along rules, from a start, until nothing more is reached.
@@ -109,6 +118,11 @@ class Sweep:
     With `ranks`, a tuple that becomes QUEUED in step 2 or 4 takes as its rank one more than
     the highest rank of the tuples of `relations` that the instance matches (1 if there is
     none), and those of step 1 take rank 1.
+
+    `instances` says what is known of the instances of steps 2 and 4: they are all that have been
+    GAINED, or all that have been LOST, or MIXED. An executor may keep count of the instances that
+    derive a tuple, starting with tuples that come up in a sweep; the guard of a sweep over LOST
+    instances need not look for support for a tuple that has none left.
     """
 
     relations: tuple[str, ...]
@@ -119,6 +133,7 @@ class Sweep:
     settle: Mark
     guard: Guard | None = None
     ranks: bool = False
+    instances: Instances = Instances.MIXED
     phase: str = ""  # the name of this step in reports
 
 

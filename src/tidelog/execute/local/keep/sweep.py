@@ -3,6 +3,9 @@
 Every loop can be left and entered again: where it is stands in the run's record, so that Python
 can compute the value of an expression in between (MISSING), or give up (OVER_BUDGET).
 
+Where ranks are kept, the low half of a tuple's numbers has the number of instances that derive it
+if this is KNOWN, as it is of tuples that a sweep has brought.
+
 A task's readings come in groups: the seeds; those that CURRENT tuples drive; those of a guard. A
 group is an array with the places of its readings in the code, and beside it one with the number of
 the own relation that drives each (`owners`; -1: another relation).
@@ -39,6 +42,7 @@ from tidelog.execute.local.keep.layout import (
     R_CURSOR,
     R_FORM,
     R_GUARD_CURSOR,
+    R_INSTANCES,
     R_NEW,
     R_OPEN,
     R_POSITION,
@@ -74,6 +78,10 @@ from tidelog.plan.parts import Mark
 QUEUED, CURRENT, CHECKED = int(Mark.QUEUED), int(Mark.CURRENT), int(Mark.CHECKED)
 WAITING = QUEUED | CURRENT
 LOW = (1 << 32) - 1
+KNOWN = 1 << 31
+
+# What the instances of a sweep mean for the counts of their heads.
+GAINED, LOST, MIXED = 1, 2, 3
 
 # Stages of a sweep.
 STARTING, SEEDING, GUARDING, SPREADING = 0, 1, 2, 3
@@ -102,6 +110,28 @@ def set_first(ledger: int, row: int, first: int) -> None:
 
 
 @kernel
+def recount(ledger: int, row: int, instances: int) -> bool:
+    """One more instance, or one less, derives a row; or it is no longer clear. False: no memory."""
+    count = load64(word(ledger, NUMBERS) + 8 * row) & LOW
+    if not count & KNOWN:
+        return True
+    if not touch(ledger, row):
+        return False
+    numbers = word(ledger, NUMBERS) + 8 * row
+    if instances == MIXED or count == LOW:
+        store64(numbers, load64(numbers) & ~LOW)
+    else:
+        store64(numbers, load64(numbers) + (1 if instances == GAINED else -1))
+    return True
+
+
+@kernel
+def has_no_instance(ledger: int, row: int, run: int) -> bool:
+    """Whether it is known that no instance derives a row any more."""
+    return word(run, R_INSTANCES) == LOST and load64(word(ledger, NUMBERS) + 8 * row) & LOW == KNOWN
+
+
+@kernel
 def enqueue(ledger: int, row: int, marks: int, rank: int) -> bool:
     """Mark a row QUEUED, with a rank if it is not 0. False: no memory."""
     if not touch(ledger, row):
@@ -121,6 +151,8 @@ def reach(code: int, cursor: int, run: int, part: int) -> int:
     row = find_row(relation, head)
     marks = 0
     if row >= 0:
+        if word(run, R_INSTANCES) and not recount(ledger, row, word(run, R_INSTANCES)):
+            return NO_MEMORY
         marks = marks_of(ledger, row)
     if marks & WAITING or not is_in(part, marks):
         return DONE
@@ -129,6 +161,8 @@ def reach(code: int, cursor: int, run: int, part: int) -> int:
         if row < 0:
             return failure(row)
         set_word(run, R_NEW, word(run, R_NEW) + 1)
+        if word(run, R_INSTANCES) == GAINED:
+            store64(word(ledger, NUMBERS) + 8 * row, KNOWN | 1)
     rank = highest_first(code, cursor) + 1 if word(run, R_RANKS) else 0
     return DONE if enqueue(ledger, row, marks, rank) else NO_MEMORY
 
@@ -258,7 +292,9 @@ def begin_round(relations: Words, code: int, forms: Words, owners: Words, guarde
                 keep = marks & EXPLICIT != 0
                 if word(run, R_WORK) > word(run, R_BUDGET):
                     return OVER_BUDGET
-                if not keep:
+                if not keep and has_no_instance(ledger, row, run):
+                    set_word(word(run, R_GUARD_CURSOR), C_PRUNED, 0)
+                elif not keep:
                     state = supported(code, forms, owners, number, run, row, ledger)
                     if state == MISS:
                         return MISSING_IN_GUARD

@@ -20,6 +20,7 @@ from tidelog.execute.local.statistics import StoredStatistics
 from tidelog.plan.executor import Progress, Watch
 from tidelog.plan.maintenance import (
     Abandoned,
+    Instances,
     PhaseReport,
     Reading,
     Redeem,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from tidelog.execute.local.keep.keeper import LocalKeeper
 
 UNLIMITED = 1 << 62
+COUNTED = {Instances.GAINED: kernels.GAINED, Instances.LOST: kernels.LOST, Instances.MIXED: kernels.MIXED}
 SLICE = 100_000  # tuples looked at between two reports of progress
 REPLAN_GROWTH, REPLAN_ROWS = 4, 1000
 
@@ -170,6 +172,7 @@ class RunningSweep(Running):
         parts, task = self.keeper.workshop.parts, self.task
         start, reach = parts.address(task.start), parts.address(task.reach)
         self.run[at.R_RANKS] = int(task.ranks)
+        self.run[at.R_INSTANCES] = COUNTED[task.instances] if self.ranks else 0
         self.drive(
             lambda: int(
                 kernels.sweep(
