@@ -26,9 +26,13 @@ def regroup(task: Regroup, keeper: LocalKeeper) -> PhaseReport:
     source, head = keeper.relations[rule.source], keeper.relations[rule.head]
     lost, gained = keeper.ledger(rule.source).changed_rows()
     report = PhaseReport(1, phase=task.phase)
+    columns = list(rule.keys)
+    if columns:  # so that an update without changes makes what those with changes need
+        source.index(tuple(columns))
+        head.index(tuple(range(len(columns))))
+    keeper.ledger(rule.head).need_map()
     if not len(lost) and not len(gained):
         return report
-    columns = list(rule.keys)
     changed = source.cells[np.concatenate([lost, gained])][:, columns]
     keys = np.unique(changed, axis=0) if columns else changed[:1]
     rows = rows_of_groups(keeper, rule.source, rule.keys, keys, AFTER)

@@ -1,0 +1,69 @@
+"""Of tuples that came by a commit the number of instances is known: it is the right one."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from tidelog import Database
+from tidelog.execute.local.keep.keeper import LocalKeeper
+from tidelog.execute.local.keep.sweep import KNOWN, LOW
+from tidelog.program.types import S64
+from tidelog.session.maintained import Maintained
+
+PROGRAM = """
+.decl edge(x: number, y: number)
+.decl closed(x: number)
+.decl path(x: number, y: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), path(y, z), !closed(y).
+"""
+
+Pair = tuple[int, int]
+
+
+def known_counts(db: Database) -> dict[Pair, int]:
+    """The tuples of `path` whose instances have been counted, with their number."""
+    assert isinstance(db._backend, Maintained)
+    keeper = db._backend.maintenance.keeper
+    assert isinstance(keeper, LocalKeeper)
+    ledger = keeper.ledger("path")
+    numbers, held = ledger.numbers & LOW, ledger.held()
+    rows = np.flatnonzero(held & ((numbers & KNOWN) != 0))
+    columns = [keeper.codes.decode(ledger.stored.cells[rows][:, i], S64).tolist() for i in range(2)]
+    return {(x, y): int(numbers[row]) & ~KNOWN for x, y, row in zip(*columns, rows, strict=True)}
+
+
+def instances(pair: Pair, edges: set[Pair], closed: set[int], paths: set[Pair]) -> int:
+    """How many instances derive a tuple."""
+    x, z = pair
+    return (pair in edges) + sum((x, y) in paths and (y, z) in paths for y in range(12) if y not in closed)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_known_counts_are_right(seed: int) -> None:
+    rng = random.Random(seed)
+    db = Database(PROGRAM, algorithm="ranked")
+    edges: set[Pair] = set()
+    closed: set[int] = set()
+    seen = 0
+    for _ in range(40):
+        new = {(rng.randrange(12), rng.randrange(12)) for _ in range(rng.randrange(3))}
+        old = set(rng.sample(sorted(edges), min(len(edges), rng.randrange(3))))
+        shut = {rng.randrange(12)} if rng.random() < 0.2 else set()
+        opened = {y for y in closed if rng.random() < 0.2}
+        with db.transaction() as tx:
+            tx.delete("edge", sorted(old))
+            tx.insert("edge", sorted(new))
+            tx.delete("closed", [(y,) for y in sorted(opened)])
+            tx.insert("closed", [(y,) for y in sorted(shut)])
+        edges = (edges - old) | new
+        closed = (closed - opened) | shut
+        paths = {(int(x), int(y)) for x, y in db["path"]}
+        found = known_counts(db)
+        seen += len(found)
+        for pair, count in found.items():
+            assert count == instances(pair, edges, closed, paths), pair
+    assert seen > 20
