@@ -39,7 +39,7 @@ POLICIES = ("auto", "incremental", "full")
 
 SHARE = 0.08  # of recomputing: the time that an update may take in any case
 KNOWN_SHARE = 0.2  # the same where it is expected to take less than half of this
-LEAST = 0.002  # seconds that it may take in any case
+LEAST = 0.005  # seconds that it may take in any case: nobody waits for these
 TICK = 0.05  # seconds before the clock is looked at; until then tuples looked at tell the time
 ANEW = 1.5  # what recomputing takes in a commit, comparison included, against the first evaluation
 MUCH = 0.5  # of all below: so many changes, and recomputing is taken at once
