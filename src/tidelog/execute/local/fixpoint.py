@@ -124,6 +124,10 @@ class Run:
         self._settle()
         return self._report(started)
 
+    def resume(self, watch: Watch) -> None:
+        """Run rounds until one derives nothing, the first over the DELTA that relations have now."""
+        self._rounds(watch, heavy=False)
+
     def once(self, watch: Watch) -> TaskReport:
         """Run every form a single time."""
         started = time.perf_counter()
@@ -237,6 +241,10 @@ class Run:
     def _considered(self) -> int:
         return sum(int(w.counted.sum()) for w in self.workers) + sum(self.interpreted)
 
+    def instances(self, number: int) -> int:
+        """The rule instances that a form has been considered for."""
+        return sum(int(w.counted[number]) for w in self.workers) + self.interpreted[number]
+
     def _settle(self) -> None:
         for relation in self.derived:
             relation.settle()
@@ -245,8 +253,8 @@ class Run:
     def _report(self, started: float) -> TaskReport:
         report = TaskReport(int(self.run[at.RUN_ROUND]), int(self.run[at.RUN_NEW]))
         for number, form in enumerate(self.forms):
-            counted = sum(int(w.counted[number]) for w in self.workers) + self.interpreted[number]
-            report.instances[form.rule.id] = report.instances.get(form.rule.id, 0) + counted
+            counted = report.instances.get(form.rule.id, 0)
+            report.instances[form.rule.id] = counted + self.instances(number)
         report.seconds = time.perf_counter() - started
         return report
 

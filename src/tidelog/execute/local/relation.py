@@ -72,6 +72,7 @@ class StoredRelation:
         self.words = max(1, (self.arity + 1) // 2)
         self.workers = workers
         self.indexes: dict[tuple[int, ...], Index] = {}
+        self._resting: dict[tuple[int, ...], Index] = {}
         self._index_list: Words = np.zeros(1, np.int64)
         self._outputs: Words = np.zeros(at.OUT_WORDS * workers, np.int64)
         self.record: Words = np.zeros(at.RELATION_WORDS, np.int64)
@@ -92,9 +93,9 @@ class StoredRelation:
 
     def free(self) -> None:
         """Give the memory back; the relation is not used afterwards."""
-        for index in self.indexes.values():
+        for index in (*self.indexes.values(), *self._resting.values()):
             index.free()
-        self.indexes = {}
+        self.indexes, self._resting = {}, {}
         for field in (at.ROWS, at.SLOTS, at.ROUND_ENDS):
             memory.free(int(self.record[field]))
             self.record[field] = 0
@@ -143,13 +144,29 @@ class StoredRelation:
     def index(self, key: tuple[int, ...]) -> Index:
         """The index on these columns, made and filled if it is not there."""
         if key not in self.indexes:
-            index = Index(self, key)
+            index = self._resting.pop(key, None) or Index(self, key)
             self.indexes[key] = index
-            self._index_list = np.array([i.address for i in self.indexes.values()], np.int64)
-            self.record[at.INDEXES] = self._index_list.ctypes.data
-            self.record[at.INDEX_COUNT] = len(self.indexes)
+            self._list_indexes()
             self._fill(index)
         return self.indexes[key]
+
+    def rest_indexes(self) -> None:
+        """Let the indexes of an empty relation rest until they are asked for, or `wake_indexes` fills them.
+
+        Filled at once they cost less than with each round of a fixpoint that does not need them.
+        """
+        self._resting, self.indexes = {**self._resting, **self.indexes}, {}
+        self._list_indexes()
+
+    def wake_indexes(self) -> None:
+        """Fill the indexes that still rest."""
+        for key in tuple(self._resting):
+            self.index(key)
+
+    def _list_indexes(self) -> None:
+        self._index_list = np.array([i.address for i in self.indexes.values()] or [0], np.int64)
+        self.record[at.INDEXES] = self._index_list.ctypes.data
+        self.record[at.INDEX_COUNT] = len(self.indexes)
 
     def _fill(self, index: Index) -> None:
         if self.record[at.LEDGER]:  # some rows may be linked nowhere
@@ -208,6 +225,10 @@ class StoredRelation:
     def settle(self) -> None:
         """No row is DELTA: ALL and OLD are every row."""
         self.record[at.DELTA_LO] = self.record[at.DELTA_HI] = len(self)
+
+    def delta_from(self, row: int) -> None:
+        """The rows from this number on are DELTA."""
+        self.record[at.DELTA_LO], self.record[at.DELTA_HI] = row, len(self)
 
     @property
     def round_ends(self) -> Words:

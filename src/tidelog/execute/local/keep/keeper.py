@@ -339,6 +339,7 @@ class LocalKeeper(LocalExecutor):
         for name in relations:
             stored, aside = self.relations[name], self._aside[name]
             ledger = self.ledger(name)
+            stored.wake_indexes()
             ledger.need_map(int(aside.record[local.COUNT]))
             del self._renewing[name]
             check_rows(
@@ -374,6 +375,7 @@ class LocalKeeper(LocalExecutor):
             stored.insert([np.ascontiguousarray(cells[:, i]) for i in range(stored.arity)], len(cells))
             ledger = Ledger(stored)
             ledger.take_over(old, alive)
+            stored.wake_indexes()
         except MemoryError:
             aside.put_back(ledger)  # it stays as it is
             return

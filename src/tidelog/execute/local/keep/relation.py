@@ -183,6 +183,7 @@ class Aside:
             slots = memory.allocate_zeroed(8 * int(index.record[local.SLOT_WORDS]) * FIRST_SLOTS)
             index.record[local.INDEX_SLOTS] = slots
             index.record[local.INDEX_SIZE] = FIRST_SLOTS
+        stored.rest_indexes()
 
     @property
     def cells(self) -> Cells:
@@ -201,6 +202,7 @@ class Aside:
     def put_back(self, now: Ledger | None) -> None:
         """The relation is what it was; `now` is the ledger of what replaced it."""
         stored = self.stored
+        stored.wake_indexes()
         if now is not None:
             now.free()
         for field in (local.ROWS, local.SLOTS):
