@@ -76,7 +76,7 @@ def distribute(
 ) -> Distribution:
     """Break recursive rules into joins of two, and say where the tuples of each atom are kept.
 
-    Relations of strata below that have no more than `broadcast` tuples are joined from whole copies.
+    Relations of strata below that have fewer than `broadcast` tuples are joined from whole copies.
     """
     chains = [break_rule(rule, frozenset(own), statistics) for rule in rules]
     steps = [rule for chain in chains for rule in chain.rules]
@@ -86,7 +86,7 @@ def distribute(
     names = dict.fromkeys((*derived, *read))
     known = {name: made[name] if name in made else relations[name] for name in names}
 
-    small = {n for n in read if n not in derived and statistics.size(n, Version.ALL) <= broadcast}
+    small = {n for n in read if n not in derived and statistics.size(n, Version.ALL) < broadcast}
     placements = _choose([list(_placements(rule, small)) for rule in steps], frozenset(derived))
     copies = _copies(known, derived, steps, placements)
     recursive = frozenset(copy.name for copy in copies if copy.relation in derived)
@@ -206,9 +206,8 @@ def _atoms(rule: Rule) -> Iterator[tuple[int, Positive | Negative]]:
 def pivot(rules: Sequence[Rule], own: Sequence[str]) -> Mapping[str, int] | None:
     """A column of each own relation that recursion hands on; None if there is no such choice."""
     column = dict.fromkeys(own, -1)  # none so far
-    groups: dict[str, list[list[Atom]]] = {
-        name: [] for name in own
-    }  # head and own atoms of rules, by relation
+    # For each relation, the recursive rules that it is in: the head and the own atoms of each.
+    groups: dict[str, list[list[Atom]]] = {name: [] for name in own}
     arity: dict[str, int] = {}
     for rule in rules:
         atoms = [literal.atom for _, literal in _atoms(rule) if literal.atom.relation in column]
