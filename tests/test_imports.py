@@ -16,6 +16,9 @@ SRC = Path(__file__).parents[1] / "src"
 ROWS = ("syntax", "program", "plan", "maintain", "execute", "io", "session", "cli")
 EXECUTORS = ("local", "spark", "substitution")
 
+# No executor imports another, but for what runs in Spark's tasks: the kernels of the local one.
+BORROWERS = {"tidelog.execute.spark.tasks": "local", "tidelog.execute.spark.stage": "local"}
+
 # Third parties that only some part of the package may import, and that part.
 RESERVED = {"pyspark": "tidelog.execute.spark", "numba": "tidelog.execute.local", "lark": "tidelog.syntax"}
 
@@ -75,7 +78,8 @@ def faults(module: str, tree: ast.AST, *, is_package: bool) -> list[str]:
             if row(target) > row(module):
                 found.append(f"{module}:{line} imports {target}, which is in a later row")
             here, there = executor(module), executor(target)
-            if here is not None and there not in (None, here):
+            lent = [lender for part, lender in BORROWERS.items() if within(module, part)]
+            if here is not None and there not in (None, here, *lent):
                 found.append(f"{module}:{line} imports {target}, of another executor")
         for party, home in RESERVED.items():
             if within(target, party) and not within(module, home):
@@ -114,6 +118,12 @@ def test_every_package_is_a_row() -> None:
             "import tidelog.execute.spark",
             ["tidelog.execute.local.executor:1 imports tidelog.execute.spark, of another executor"],
         ),
+        (
+            "tidelog.execute.spark.executor",
+            "import tidelog.execute.local",
+            ["tidelog.execute.spark.executor:1 imports tidelog.execute.local, of another executor"],
+        ),
+        ("tidelog.execute.spark.tasks.share", "import tidelog.execute.local", []),
         (
             "tidelog.session.database",
             "from pyspark.sql import DataFrame",

@@ -1,0 +1,94 @@
+"""Which task owns a row: a hash of the values in some of its columns, the same in every process.
+
+Codes differ from task to task, so it is values that are hashed. Integers of up to 64 bits and
+floats are hashed by their bits, whole columns at once; strings and larger integers once for each
+code, which is then remembered. Every NaN has the same bits; 0.0 and -0.0 have different ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+
+import numpy as np
+import numpy.typing as npt
+
+from tidelog.execute.local.codes import WIDE, Codes
+from tidelog.execute.local.memory import Cells
+from tidelog.program.arrow import is_text
+from tidelog.program.types import Type
+
+Hashes = npt.NDArray[np.uint64]
+Numbers = npt.NDArray[np.uint16]
+
+MOST_TASKS = 1 << 16
+# Odd numbers without a pattern: the first bits of the golden ratio and of e.
+_FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xB7E151628AED2A6B)
+_HALF = np.uint64(32)
+
+
+class Owners:
+    """Finds the owners of rows among `tasks` tasks."""
+
+    def __init__(self, tasks: int, codes: Codes) -> None:
+        if not 1 <= tasks <= MOST_TASKS:
+            raise ValueError(f"{tasks} tasks")
+        self.tasks = tasks
+        self._codes = codes
+        self._strings = _Remembered()
+        self._large = _Remembered()
+
+    def of(self, cells: Cells, columns: Sequence[int], types: Sequence[Type]) -> Numbers:
+        """The owner of each row of cells by the values in `columns`, whose types are `types`.
+
+        Rows spread by no column have one owner together.
+        """
+        if not columns or self.tasks == 1:
+            return np.zeros(len(cells), np.uint16)
+        hashes = self._hashes(cells[:, columns[0]], types[0])
+        for column, type in zip(columns[1:], types[1:], strict=True):
+            hashes = _mixed(hashes * _FIRST + self._hashes(cells[:, column], type))
+        return (((hashes >> _HALF) * np.uint64(self.tasks)) >> _HALF).astype(np.uint16)
+
+    def _hashes(self, cells: Cells, type: Type) -> Hashes:
+        if type.kind in ("string", "unknown"):
+            return self._strings.hashes(cells, self._codes, type)
+        if is_text(type):
+            wide = cells >= WIDE
+            hashes = _mixed(((cells.astype(np.int64) << 33) >> 33).view(np.uint64))
+            hashes[wide] = self._large.hashes(cells[wide], self._codes, type)
+            return hashes
+        return _mixed(self._codes.decode(cells, type).view(np.uint64))
+
+
+class _Remembered:
+    """The hashes of values that are hashed one by one, by the numbers of their codes."""
+
+    def __init__(self) -> None:
+        self._known: npt.NDArray[np.bool_] = np.zeros(1024, np.bool_)
+        self._hashes: Hashes = np.zeros(1024, np.uint64)
+
+    def hashes(self, cells: Cells, codes: Codes, type: Type) -> Hashes:
+        numbers = cells & np.uint32(WIDE - 1)
+        most = int(numbers.max(initial=0))
+        if most >= len(self._known):
+            more = max(most + 1 - len(self._known), len(self._known))
+            self._known = np.concatenate([self._known, np.zeros(more, np.bool_)])
+            self._hashes = np.concatenate([self._hashes, np.zeros(more, np.uint64)])
+        unknown = ~self._known[numbers]
+        if unknown.any():
+            for code in np.unique(cells[unknown]).tolist():
+                text = str(codes.value(code, type)).encode("utf-8", "surrogatepass")
+                digest = blake2b(text, digest_size=8).digest()
+                self._hashes[code & (WIDE - 1)] = int.from_bytes(digest, "little")
+            self._known[numbers] = True
+        found: Hashes = self._hashes[numbers]
+        return found
+
+
+def _mixed(bits: Hashes) -> Hashes:
+    """Bits multiplied and folded, so that all of them have a say in the upper half."""
+    bits = bits * _FIRST
+    bits ^= bits >> _HALF
+    bits *= _SECOND
+    return bits
