@@ -1,8 +1,9 @@
 """Which task owns a row: a hash of the values in some of its columns, the same in every process.
 
-Codes differ from task to task, so it is values that are hashed. Integers of up to 64 bits and
-floats are hashed by their bits, whole columns at once; strings and larger integers once for each
-code, which is then remembered. Every NaN has the same bits; 0.0 and -0.0 have different ones.
+Most codes differ from task to task, so it is values that are hashed. Small integers and booleans are
+their own codes everywhere, other integers of up to 64 bits and floats are hashed by their bits, whole
+columns at once; strings and larger integers once for each code, which is then remembered. Every NaN
+has the same bits; 0.0 and -0.0 have different ones.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ Hashes = npt.NDArray[np.uint64]
 Numbers = npt.NDArray[np.uint16]
 
 MOST_TASKS = 1 << 16
+AT_ONCE = 1 << 16  # rows: what is computed along the way stays in the processor's cache
 # Odd numbers without a pattern: the first bits of the golden ratio and of e.
 _FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xB7E151628AED2A6B)
 _HALF = np.uint64(32)
@@ -43,22 +45,29 @@ class Owners:
 
         Rows spread by no column have one owner together.
         """
-        if not columns or self.tasks == 1:
-            return np.zeros(len(cells), np.uint16)
-        hashes = self._hashes(cells[:, columns[0]], types[0])
-        for column, type in zip(columns[1:], types[1:], strict=True):
-            hashes = _mixed(hashes * _FIRST + self._hashes(cells[:, column], type))
-        return (((hashes >> _HALF) * np.uint64(self.tasks)) >> _HALF).astype(np.uint16)
+        found: Numbers = np.zeros(len(cells), np.uint16)
+        if columns and self.tasks > 1:
+            for start in range(0, len(cells), AT_ONCE):
+                part = slice(start, start + AT_ONCE)
+                hashes = self._hashes(cells[part, columns[0]], types[0])
+                for column, type in zip(columns[1:], types[1:], strict=True):
+                    hashes = _mixed(hashes * _FIRST + self._hashes(cells[part, column], type))
+                found[part] = ((hashes >> _HALF) * np.uint64(self.tasks)) >> _HALF
+        return found
 
     def _hashes(self, cells: Cells, type: Type) -> Hashes:
         if type.kind in ("string", "unknown"):
             return self._strings.hashes(cells, self._codes, type)
+        bits = cells.astype(np.uint64)
+        wide = cells >= WIDE
+        if not wide.any():
+            return _mixed(bits)
         if is_text(type):
-            wide = cells >= WIDE
-            hashes = _mixed(((cells.astype(np.int64) << 33) >> 33).view(np.uint64))
+            hashes = _mixed(bits)
             hashes[wide] = self._large.hashes(cells[wide], self._codes, type)
             return hashes
-        return _mixed(self._codes.decode(cells, type).view(np.uint64))
+        bits[wide] = self._codes.decode(cells[wide], type).view(np.uint64) ^ _SECOND  # unlike any code
+        return _mixed(bits)
 
 
 class _Remembered:

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 ENOUGH = 1 << 16  # rows for other tasks that are worth a swap in any case
 MOST = 1 << 20  # rows that are turned into a table, or back, at once
 
+FEW = 8  # tasks up to which rows are sought for each of them, instead of sorted
 RULE_FAILED = "rule failed: "  # how a task begins to tell of an EvaluationError
 _PART = Struct("<QQ")  # the number of a copy, the bytes of its batch
 
@@ -245,8 +246,8 @@ class Share:
             at += length
 
     def _cells(self, relation: Relation, rows: pa.Table) -> Cells:
-        """A table as rows of this task's codes."""
-        cells: Cells = np.zeros((rows.num_rows, max(1, relation.arity)), np.uint32)
+        """A table as rows of this task's codes, two a word."""
+        cells: Cells = np.zeros((rows.num_rows, 2 * max(1, (relation.arity + 1) // 2)), np.uint32)
         for i, column in enumerate(relation.columns):
             cells[:, i] = self._executor.codes.from_arrow(rows.column(i), column.type)
         return cells
@@ -302,10 +303,14 @@ class _Kept:
 
 
 def _parted(cells: Cells, owners: Numbers, tasks: int) -> list[Cells]:
-    """Rows by owner."""
-    ordered = cells[np.argsort(owners, kind="stable")]
-    ends = np.cumsum(np.bincount(owners, minlength=tasks)).tolist()
-    return [ordered[low:high] for low, high in zip([0, *ends], ends, strict=False)]
+    """Rows by owner. They are moved as words: numpy is many times faster at that."""
+    if tasks <= FEW:
+        places = [np.flatnonzero(owners == task) for task in range(tasks)]
+    else:
+        ends = np.cumsum(np.bincount(owners, minlength=tasks))
+        places = np.split(np.argsort(owners, kind="stable"), ends[:-1])
+    words = cells.view(np.uint64)
+    return [words.take(rows, axis=0).view(np.uint32) for rows in places]
 
 
 def _words(error: BaseException) -> str:
