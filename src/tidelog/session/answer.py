@@ -1,7 +1,8 @@
 """The tuples of a relation, as they were when asked for.
 
 An answer is a snapshot: a later commit does not change it. It costs nothing until it is
-looked at; the database fixes the answers still in use before it moves on.
+looked at; the database fixes the answers still in use before it moves on. Where Spark has the
+tuples they stay there until somebody asks for rows.
 """
 
 from __future__ import annotations
@@ -16,11 +17,14 @@ from tidelog.io.values import accept, text_int
 from tidelog.program.arrow import is_text
 from tidelog.program.model import Relation, Value
 from tidelog.session.report import html_table, shown_row, text_table
+from tidelog.session.spark_frames import InSpark, no_frames
 
 if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow as pa
+
+    from tidelog.execute.spark.schema import DataFrame
 
 MOST_SHOWN = 20
 
@@ -32,7 +36,7 @@ class Answer:
         self,
         relation: Relation,
         size: int,
-        fetch: Callable[[], pa.Table],
+        fetch: Callable[[], pa.Table | InSpark],
         lock: AbstractContextManager[object],
     ) -> None:
         self.relation = relation
@@ -40,15 +44,27 @@ class Answer:
         self._fetch = fetch
         self._lock = lock  # the database's: held while it replaces the engine
         self._table: pa.Table | None = None
+        self._rows: InSpark | None = None  # instead of a table, until one is asked for
         self._is_sorted = False
 
     def freeze(self) -> None:
         """Take the tuples out of the engine now; called before the engine changes."""
-        if self._table is None:
+        if self._table is None and self._rows is None:
             with self._lock:
                 # Looked at again: a commit may have frozen this answer, and closed the engine, meanwhile.
-                if self._table is None:
-                    self._table = self._fetch()
+                if self._table is None and self._rows is None:
+                    found = self._fetch()
+                    if isinstance(found, InSpark):
+                        self._rows = found
+                    else:
+                        self._table = found
+
+    def _taken(self) -> pa.Table:
+        self.freeze()
+        if self._table is None:
+            assert self._rows is not None
+            self._table = self._rows.table()
+        return self._table
 
     def __len__(self) -> int:
         return self._size
@@ -67,14 +83,15 @@ class Answer:
             return False
         if not columns:
             return self._size > 0
+        try:
+            cells = [accept(value, column.type) for value, column in zip(row, columns, strict=True)]
+        except ValueError:
+            return False
         self.freeze()
+        if self._table is None and self._rows is not None:
+            return self._rows.has(cells)
         mask = None
-        assert self._table is not None
-        for value, column, array in zip(row, columns, self._table.columns, strict=True):
-            try:
-                cell = accept(value, column.type)
-            except ValueError:
-                return False
+        for cell, array in zip(cells, self._taken().columns, strict=True):
             # NaN equals itself as a stored value.
             hit = pc.is_nan(array) if cell != cell else pc.equal(array, pa.scalar(cell, array.type))
             mask = hit if mask is None else pc.and_(mask, hit)
@@ -86,12 +103,26 @@ class Answer:
 
     def to_arrow(self) -> pa.Table:
         """An Arrow table; integers of more than 64 bits are their decimal text."""
-        self.freeze()
+        table = self._taken()
         if not self._is_sorted:
             from tidelog.io.sort import sorted_table
 
-            self._table, self._is_sorted = sorted_table(self._table, self.relation.columns), True
+            self._table, self._is_sorted = sorted_table(table, self.relation.columns), True
         return self._table
+
+    def to_spark(self) -> DataFrame:
+        """A Spark DataFrame, in no order; unsigned 64-bit integers are decimals, longer ones are text.
+
+        Only where the database was given a Spark session; nothing is brought to this process.
+        """
+        self.freeze()
+        if self._rows is None:
+            raise no_frames(
+                f"{self.relation.name} is not in a Spark session of yours",
+                "Database(program, spark=session) keeps it there; "
+                "session.createDataFrame(answer.to_arrow()) brings it there",
+            )
+        return self._rows.frame()
 
     def to_pandas(self) -> pandas.DataFrame:
         """A pandas DataFrame; integers of more than 64 bits are Python integers."""
@@ -127,6 +158,11 @@ class Answer:
         return html_table([f"{c.name}: {c.type}" for c in self.relation.columns], self._shown(), caption)
 
     def _shown(self) -> list[tuple[str, ...]]:
+        self.freeze()
+        if self._table is None and self._rows is not None and self.relation.columns:
+            return [
+                shown_row(row) for row in rows_of_table(self._rows.first(MOST_SHOWN), self.relation.columns)
+            ]
         return [shown_row(row) for row in islice(self, MOST_SHOWN)]
 
 

@@ -5,7 +5,7 @@
     list(changes)                 # the names of the relations that have changed
 
 A change set stays as it is whatever happens to the database. Tuples are decoded when they are
-first looked at.
+first looked at; changes of a database on Spark are there until then, and are DataFrames to those who ask.
 """
 
 from __future__ import annotations
@@ -14,16 +14,18 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from tidelog.io.plain import Row, rows_of_table
 from tidelog.program.model import Relation
 from tidelog.session.errors import UnknownRelationError
 from tidelog.session.report import html_table, shown_row
+from tidelog.session.spark_frames import FrameDelta, change_feed, no_frames
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from tidelog.execute.spark.schema import DataFrame, SparkSession
     from tidelog.plan.maintenance import Delta
 
 MOST_SHOWN = 20
@@ -33,9 +35,16 @@ class Changes:
     """The changes of one relation. Iterating gives (tuple, -1) for what went, (tuple, 1) for what came."""
 
     def __init__(
-        self, relation: Relation, delta: Delta | None, counts: tuple[int, int], version: int, time: datetime
+        self,
+        relation: Relation,
+        delta: Delta | None,
+        counts: tuple[int, int],
+        version: int,
+        time: datetime,
+        spark: SparkSession | None = None,
     ) -> None:
         self.relation = relation
+        self._spark = spark
         self.version = version
         self._delta = delta
         self._counts = counts
@@ -92,6 +101,17 @@ class Changes:
             parts.append(table)
         return pa.concat_tables(parts)
 
+    def to_spark(self) -> DataFrame:
+        """A Spark DataFrame with the columns of `to_arrow`, where the database was given a Spark session."""
+        delta = self._delta
+        if self._spark is None or not (delta is None or isinstance(delta, FrameDelta)):
+            raise no_frames(
+                f"the changes of {self.relation.name} are not in a Spark session of yours",
+                "Database(program, spark=session) keeps them there; "
+                "session.createDataFrame(changes.to_arrow()) brings them there",
+            )
+        return change_feed(self._spark, self.relation, delta, self.version, self._time)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Changes):
             return NotImplemented
@@ -119,7 +139,15 @@ class Changes:
         return html_table(heading, [("+" if s > 0 else "-", *cells) for s, cells in self._shown()], caption)
 
     def _shown(self) -> Iterator[tuple[int, tuple[str, ...]]]:
-        return ((sign, shown_row(row)) for row, sign in islice(self, MOST_SHOWN))
+        delta = self._delta
+        if not isinstance(delta, FrameDelta) or not self.relation.columns:
+            return ((sign, shown_row(row)) for row, sign in islice(self, MOST_SHOWN))
+        few = (
+            (sign, shown_row(row))
+            for sign, rows in ((-1, delta.gone), (1, delta.come))
+            for row in rows_of_table(rows.first(MOST_SHOWN), self.relation.columns)
+        )
+        return islice(few, MOST_SHOWN)
 
 
 class ChangeSet(Mapping[str, Changes]):
@@ -133,7 +161,10 @@ class ChangeSet(Mapping[str, Changes]):
         relations: Mapping[str, Relation],
         changed: Mapping[str, tuple[Relation, Delta, tuple[int, int]]],
         version: int,
+        spark: object | None = None,
     ) -> None:
+        """`spark` is the session that the changes stay in, if they stay in one."""
+        self._spark = cast("SparkSession | None", spark)
         self.version = version
         self.time = datetime.now(UTC)
         self._relations = relations
@@ -144,9 +175,9 @@ class ChangeSet(Mapping[str, Changes]):
         made = self._made.get(relation)
         if made is None:
             if relation in self._changed:
-                made = Changes(*self._changed[relation], self.version, self.time)
+                made = Changes(*self._changed[relation], self.version, self.time, self._spark)
             elif relation in self._relations:
-                made = Changes(self._relations[relation], None, (0, 0), self.version, self.time)
+                made = Changes(self._relations[relation], None, (0, 0), self.version, self.time, self._spark)
             else:
                 raise UnknownRelationError(relation, self._relations)
             self._made[relation] = made
@@ -164,6 +195,10 @@ class ChangeSet(Mapping[str, Changes]):
     def to_arrow(self) -> dict[str, pa.Table]:
         """A table for each relation that has changed (see `Changes.to_arrow`)."""
         return {name: self[name].to_arrow() for name in self}
+
+    def to_spark(self, relation: str) -> DataFrame:
+        """The changes of a relation as a Spark DataFrame (see `Changes.to_spark`)."""
+        return self[relation].to_spark()
 
     def __repr__(self) -> str:
         return "\n".join(repr(self[name]) for name in self) or "no changes"

@@ -64,7 +64,8 @@ class Database:
     brings recursive strata up to date: auto (which chooses), recompute, counting, dred, fbf, elastic, ranked
     or dbsp. `policy` is auto, incremental (algorithm auto never recomputes) or full (all recompute).
     `engine` is local (in process, the default), spark, or substitution (the slow reference); `threads` is
-    for local, `spark` (a SparkSession) for spark. `watch` is told how evaluations proceed.
+    for local, `spark` (a SparkSession, which says the engine too) for spark. `watch` is told how evaluations
+    proceed.
     With `maintained=False` every commit derives everything anew, which is quicker for a single one.
     """
 
@@ -73,13 +74,15 @@ class Database:
         program: str | Path = "",
         *,
         algorithm: str = "auto",
-        engine: str = "local",
+        engine: str | None = None,
         policy: str = "auto",
         threads: int = 1,
         spark: object | None = None,
         watch: Watch | None = None,
         maintained: bool = True,
     ) -> None:
+        if engine is None:
+            engine = "local" if spark is None else "spark"
         if engine not in EXECUTORS:
             raise no_choice("engine", engine, EXECUTORS)
         self.engine, self._spark, self._watch = engine, spark, watch
@@ -156,7 +159,8 @@ class Database:
             if found is None:
                 raise UnknownRelationError(relation, self.relations)
             backend = self._started()
-            answer = Answer(found, backend.size(found), lambda: backend.table(found), self._reading)
+            fetch = backend.held if isinstance(backend, Recomputed) else backend.table
+            answer = Answer(found, backend.size(found), lambda: fetch(found), self._reading)
             self._answers.add(answer)
         return answer
 
@@ -267,7 +271,7 @@ class Database:
                 with Uninterrupted():
                     self._state = _State(definition, version, report)
                     self._keys.keep()
-                    transaction.committed(ChangeSet(definition.relations, {}, version), report)
+                    transaction.committed(ChangeSet(definition.relations, {}, version, self._spark), report)
 
     def _started(self) -> Backend:
         """The engine with the current answers. What the program alone says is derived on first use."""
@@ -292,7 +296,7 @@ class Database:
             report = outcome.report
             if first:
                 report.start_seconds = opened - started
-            changes = ChangeSet(outcome.definition.relations, outcome.changed, work.version)
+            changes = ChangeSet(outcome.definition.relations, outcome.changed, work.version, self._spark)
             if self._answers:
                 self._freeze(backend, outcome)
             with Uninterrupted():

@@ -1,8 +1,8 @@
 """Answers derived anew at every commit, in a new engine: for engines that cannot bring theirs up to date.
 
-Explicit facts are kept beside the engine, as tables. What has changed is found by comparing the
-answers before and after when somebody asks; until then, or until the next commit, the engine
-before stays open.
+Explicit facts are kept beside the engine, as tables, or in Spark (`spark_frames`). What has changed is
+found by comparing the answers before and after when somebody asks; until then, or until the next
+commit, the engine before stays open, unless its answers are in a Spark session that is not its own.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from time import perf_counter
 from typing import TYPE_CHECKING, NoReturn
 from weakref import ref
 
+from tidelog.execute.spark.executor import SparkExecutor
 from tidelog.io.plain import Row, rows_of_table, table_of_values
 from tidelog.plan.executor import Executor
 from tidelog.program.model import Column, Relation
 from tidelog.session.backend import Outcome, Work
 from tidelog.session.evaluate import evaluate
 from tidelog.session.report import Reporting, Watch
+from tidelog.session.spark_frames import EVERYTHING, FrameComparison, FrameFacts, GivenFrame, InSpark
 from tidelog.syntax.errors import UnsupportedError
 
 if TYPE_CHECKING:
@@ -27,8 +29,28 @@ if TYPE_CHECKING:
 
     from tidelog.plan.maintenance import Delta
 
-Facts = Mapping[str, tuple["pa.Table", ...]]
 Lock = AbstractContextManager[object]
+
+
+class TableFacts:
+    """The explicit facts of a relation, as tables. Operations make others; these stay as they are."""
+
+    def __init__(self, columns: tuple[Column, ...], tables: tuple[pa.Table, ...] = ()) -> None:
+        self._columns = columns
+        self.sources = tables  # what an executor is given
+
+    def insert(self, table: pa.Table, *, counted: bool) -> tuple[TableFacts, int]:
+        """With more facts, and how many of the rows had no effect, if that is counted."""
+        known = _count_in(table, self.sources, self._columns) if counted else 0
+        return TableFacts(self._columns, (*self.sources, table)), known
+
+    def delete(self, table: pa.Table) -> tuple[TableFacts, int]:
+        """Without some facts, and how many of the rows had no effect."""
+        tables, missed = _without(self.sources, table, self._columns)
+        return TableFacts(self._columns, tables), missed
+
+
+Facts = Mapping[str, TableFacts | FrameFacts]
 
 
 @dataclass
@@ -106,8 +128,8 @@ class Recomputed:
         self._executor: Executor | None = None
         self._next: tuple[Facts, Executor | None] = ({}, None)
         self._retired: Executor | None = None
-        self._last: ref[Comparison] | None = None
-        self._pending: ref[Comparison] | None = None
+        self._last: ref[Comparison | FrameComparison] | None = None
+        self._pending: ref[Comparison | FrameComparison] | None = None
 
     def prepare(self, work: Work) -> Outcome:
         """Derive everything in a new engine."""
@@ -117,11 +139,12 @@ class Recomputed:
         executor = self._opener()
         self._next = (facts, executor)
         ready = perf_counter()
-        report = evaluate(work.new.program, facts, executor, self._watch)
+        sources = {name: found.sources for name, found in facts.items()}
+        report = evaluate(work.new.program, sources, executor, self._watch)
         empty = frozenset(name for name in work.forgettable if executor.size(name) == 0)
         changed: Mapping[str, Entry] = Untold()
         if self._compare:
-            changed = comparison = Comparison(self._executor, executor, work, self._lock)
+            changed = comparison = self._comparison(executor, work)
             self._pending = ref(comparison)
         report = replace(
             report,
@@ -134,24 +157,46 @@ class Recomputed:
         definition = work.new.without(empty)
         return Outcome(definition, Reporting(report), changed, (before | empty) - definition.relations.keys())
 
+    def _comparison(self, executor: Executor, work: Work) -> Comparison | FrameComparison:
+        if not _lasting(executor):
+            return Comparison(self._executor, executor, work, self._lock)
+        before = {} if work.old is None else work.old.relations
+        old, new = (
+            {name: engine.rows(name) for name in relations} if isinstance(engine, SparkExecutor) else {}
+            for engine, relations in ((self._executor, before), (executor, work.new.relations))
+        )
+        return FrameComparison(old, new)
+
     def _apply(self, work: Work) -> tuple[Facts, int, int]:
-        facts = {name: tables for name, tables in self._facts.items() if name in work.new.program.relations}
+        relations = work.new.program.relations
+        facts = {name: found for name, found in self._facts.items() if name in relations}
         inserts = deletes = 0
-        for operation in work.operations:
-            name = operation.relation
-            rows = operation.rows
-            if name not in work.new.program.relations:  # it went with the last rule that spoke of it
-                deletes += len(rows) if operation.counted else 0
+        for insert, name, rows, counted in work.operations:
+            if rows is EVERYTHING:
+                facts.pop(name, None)
                 continue
-            columns = work.new.program.relations[name].columns
-            table = table_of_values(rows, columns) if isinstance(rows, list | tuple) else rows
-            if operation.insert:
-                if self._compare:
-                    inserts += _count_in(table, facts.get(name, ()), columns)
-                facts[name] = (*facts.get(name, ()), table)
+            if name not in relations:  # it went with the last rule that spoke of it
+                deletes += len(rows) if counted and not isinstance(rows, GivenFrame) else 0
+                continue
+            relation = relations[name]
+            found = facts.get(name) or TableFacts(relation.columns)
+            if isinstance(rows, GivenFrame) and isinstance(found, TableFacts):
+                found = FrameFacts.of(relation, found.sources, rows)
+            if isinstance(rows, list | tuple):
+                rows = table_of_values(rows, relation.columns)
+            known = missed = 0
+            if isinstance(rows, GivenFrame) and rows.of_changes:
+                assert isinstance(found, FrameFacts)
+                found, known, missed = found.apply(rows)
+            elif not insert:
+                found, missed = found.delete(rows)
+            elif isinstance(found, FrameFacts):
+                found, known = found.insert(rows)
             else:
-                facts[name], missed = _without(facts.get(name, ()), table, columns)
-                deletes += missed if operation.counted else 0
+                found, known = found.insert(rows, counted=self._compare)
+            facts[name] = found
+            inserts += known
+            deletes += missed if counted else 0
         return facts, inserts, deletes
 
     def commit(self) -> None:
@@ -160,7 +205,7 @@ class Recomputed:
         self._retired, self._last = self._executor, self._pending
         self._facts, self._executor = self._next
         self._next = ({}, None)
-        if not self._compare:
+        if not self._compare or _lasting(self._executor):
             self._retire()
 
     def _retire(self) -> None:
@@ -188,12 +233,25 @@ class Recomputed:
         assert self._executor is not None
         return self._executor.table(relation.name)
 
+    def held(self, relation: Relation) -> pa.Table | InSpark:
+        """The tuples of a relation as they are now, in Spark if they can stay there."""
+        executor = self._executor
+        if isinstance(executor, SparkExecutor) and executor.lasting:
+            return executor.rows(relation.name)
+        return self.table(relation)
+
     def close(self) -> None:
         """Give back what the engine holds."""
         self._retire()
         if self._executor is not None:
             self._executor.close()
             self._executor = None
+        self._facts = {}
+
+
+def _lasting(executor: Executor | None) -> bool:
+    """Whether what an executor holds can be kept without it."""
+    return isinstance(executor, SparkExecutor) and executor.lasting
 
 
 def _identity(row: Row) -> tuple[object, ...]:

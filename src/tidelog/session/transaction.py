@@ -7,13 +7,14 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self, cast
 
 from tidelog.io.facts import find_facts, read_facts
 from tidelog.io.plain import PlainRows, Row, rows_of_table
 from tidelog.io.rows import table_of_rows
 from tidelog.program.model import Column, Relation
 from tidelog.program.types import UNKNOWN
+from tidelog.session import spark_frames
 from tidelog.session.backend import Operation
 from tidelog.session.changes import ChangeSet
 from tidelog.session.definition import Definition, Types, columns_with
@@ -25,9 +26,13 @@ from tidelog.session.rule_changes import RuleChanges
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from tidelog.execute.spark.schema import DataFrame
+
 
 class Home(Protocol):
     """What a transaction needs of the database it belongs to."""
+
+    engine: str
 
     def finish(self, transaction: Transaction, *, commit: bool) -> None:
         """End the transaction; a commit leaves its changes and its report there."""
@@ -40,8 +45,9 @@ class Transaction:
     """Changes to be made by the next commit. Made by `Database.transaction`; use it in a `with`.
 
     Operations apply in order: the last word on a fact counts. Rows are an iterable of tuples, lists or
-    dicts, an Arrow table, a pandas or polars DataFrame. A method that raises has done nothing, and the
-    transaction can go on.
+    dicts, an Arrow table, a pandas, polars or Spark DataFrame. A method that raises has done nothing, and
+    the transaction can go on. On the engine spark a Spark DataFrame stays there, and is computed once, when
+    the transaction is committed.
     """
 
     def __init__(self, home: Home, definition: Definition, keys: Keys) -> None:
@@ -73,17 +79,33 @@ class Transaction:
         """
         self._change(relation, rows, insert=False)
 
+    def apply(self, relation: str, changes: DataFrame) -> None:
+        """Add and take away facts as the column `_change_type` of a Spark DataFrame says.
+
+        It is insert or update_postimage, delete or update_preimage. Of several changes of one fact the one
+        with the highest `_commit_version` counts, if there is such a column; there, or without it, an
+        insertion. Raises DataError where columns do not fit.
+        """
+        self._check_open()
+        if self._home.engine != "spark" or not spark_frames.is_frame(changes):
+            what = "only a Spark DataFrame of changes can be applied, to a database on Spark"
+            raise spark_frames.no_frames(what, "tx.delete and tx.insert take rows of any kind on any engine")
+        self._change_by_frame(relation, changes, spark_frames.APPLY)
+
     def clear(self, relation: str) -> None:
         """Take all facts of a relation away. Tuples that rules derive stay."""
         self._check_open()
         if self._columns(relation) is None:
             raise UnknownRelationError(relation, self._known().relations)
-        inserted = [o.rows for o in self.operations if o.insert and o.relation == relation]
         before, found = self._definition.relations.get(relation), self._known().relations.get(relation)
-        if before is not None:
-            inserted.insert(0, self._home.current(before))
         if found is not None and found.key:
             self._keys.clear(found)
+        if self._home.engine == "spark":
+            self.operations.append(Operation(False, relation, spark_frames.EVERYTHING, counted=False))
+            return
+        inserted = [o.rows for o in self.operations if o.insert and o.relation == relation]
+        if before is not None:
+            inserted.insert(0, self._home.current(before))
         self.operations += [Operation(False, relation, rows, counted=False) for rows in inserted if len(rows)]
 
     def insert_or_update(self, relation: str, rows: object) -> None:
@@ -139,6 +161,8 @@ class Transaction:
 
     def _change(self, relation: str, rows: object, *, insert: bool) -> None:
         self._check_open()
+        if self._home.engine == "spark" and spark_frames.is_frame(rows):
+            return self._change_by_frame(relation, cast("DataFrame", rows), _verb(insert))
         plain = self._plainly(relation, rows)
         if plain is not None:
             found = self._known().relations[relation]
@@ -161,6 +185,17 @@ class Transaction:
             (self._keys.insert if insert else self._keys.delete)(declared, given)
         self._add(relation, table, columns, settled, insert=insert)
 
+    def _change_by_frame(self, relation: str, frame: DataFrame, verb: str) -> None:
+        insert, columns = verb != "delete from", self._columns(relation)
+        known = self._known().relations
+        if columns is None and not insert:
+            raise UnknownRelationError(relation, known)
+        if relation in known and known[relation].key:
+            raise spark_frames.keys_in_frames(relation)
+        given, found = spark_frames.given_frame(relation, columns, frame, self._note(relation), verb)
+        if insert or all(c.type != UNKNOWN for c in columns or ()):  # without types there are no facts
+            self._add(relation, given, columns, found, insert=insert)
+
     def _plainly(self, relation: str, rows: object) -> list[Row] | None:
         """A few rows of a relation whose columns are known, which need no table."""
         definition = self._known()
@@ -175,26 +210,27 @@ class Transaction:
     def _table(
         self, relation: str, columns: tuple[Column, ...] | None, rows: object, *, insert: bool
     ) -> tuple[pa.Table, tuple[Column, ...]]:
-        note = None
+        return table_of_rows(relation, columns, rows, self._note(relation), _verb(insert))
+
+    def _note(self, relation: str) -> str | None:
         if relation in self.types or relation in self._definition.given:
-            note = f"{relation} is not declared: its first facts gave its columns their types"
-        return table_of_rows(relation, columns, rows, note, verb="insert into" if insert else "delete from")
+            return f"{relation} is not declared: its first facts gave its columns their types"
+        return None
 
     def _add(
         self,
         relation: str,
-        table: pa.Table,
+        rows: pa.Table | spark_frames.GivenFrame,
         columns: tuple[Column, ...] | None,
         found: tuple[Column, ...],
         *,
         insert: bool,
     ) -> None:
-        if not table.num_rows:
-            return
-        if columns is None or any(c.type == UNKNOWN for c in columns):
-            self.types[relation] = tuple(c.type for c in found)
-        self._settle(relation, found, insert=insert)
-        self.operations.append(Operation(insert, relation, table))
+        if isinstance(rows, spark_frames.GivenFrame) or rows.num_rows:
+            if columns is None or any(c.type == UNKNOWN for c in columns):
+                self.types[relation] = tuple(c.type for c in found)
+            self._settle(relation, found, insert=insert)
+            self.operations.append(Operation(insert, relation, rows))
 
     def _settle(self, relation: str, columns: tuple[Column, ...], *, insert: bool) -> None:
         """What rules of this transaction have settled about a relation stays for its facts."""
@@ -213,6 +249,8 @@ class Transaction:
             self.operations.append(Operation(True, relation.name, new))
 
     def _python_rows(self, relation: Relation, rows: object) -> list[Row]:
+        if self._home.engine == "spark" and spark_frames.is_frame(rows):
+            raise spark_frames.keys_in_frames(relation.name)
         plain = PlainRows(relation.columns)(rows)
         if plain is not None:
             return plain
@@ -350,3 +388,7 @@ class Transaction:
             self.commit()
         else:
             self.rollback()
+
+
+def _verb(insert: bool) -> str:
+    return "insert into" if insert else "delete from"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tidelog.execute.spark.failures import Guards
-    from tidelog.execute.spark.state import StoredRelation
+    from tidelog.execute.spark.state import Rows, StoredRelation
 
 
 class SparkExecutor:
@@ -41,8 +41,8 @@ class SparkExecutor:
 
         self._relations[relation.name] = StoredRelation(self._spark, relation)
 
-    def insert(self, relation: str, rows: pa.Table) -> int:
-        """Add rows; the number that were new."""
+    def insert(self, relation: str, rows: pa.Table | Rows) -> int:
+        """Add rows, of the driver or in Spark; the number that were new."""
         return self._relations[relation].insert(rows)
 
     def clear(self, relation: str) -> None:
@@ -56,6 +56,15 @@ class SparkExecutor:
     def table(self, relation: str) -> pa.Table:
         """All tuples, in no order."""
         return self._relations[relation].table()
+
+    def rows(self, relation: str) -> Rows:
+        """All tuples, where they are. They stay what they are, as long as the session lasts."""
+        return self._relations[relation].rows()
+
+    @property
+    def lasting(self) -> bool:
+        """Whether the session is the caller's, and so outlives the executor."""
+        return self._given
 
     def close(self) -> None:
         """Give back what the executor holds; stops the session only if no one else has it."""

@@ -6,28 +6,37 @@ the parts before and after a boundary. When there are too many parts they become
 
 Rows handed over by the driver stay there as an Arrow table as long as the relation
 holds nothing else: loading facts then costs no Spark job.
+
+`Rows` are the tuples of a relation at one moment. They are what facts, answers and changes
+are kept as, and need no executor. Spark gives back what a DataFrame without lineage holds when
+nobody refers to it any more; there is nothing else to release.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
+from tidelog.execute.spark.schema import ADDED, last_changes, outward_frame
 from tidelog.execute.spark.types import (
+    column_names,
     column_types,
     distinct,
     from_cells,
+    key,
+    literal,
     to_cells,
     unique_rows,
     without,
 )
 from tidelog.plan.executor import Version
 from tidelog.program.arrow import arrow_schema
-from tidelog.program.model import Relation
+from tidelog.program.model import Relation, Value
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,6 +70,121 @@ def cut(frame: DataFrame) -> tuple[DataFrame, int]:
     counted, observation = count_rows(frame)
     done = counted.localCheckpoint(eager=True)
     return done, rows_counted(observation, done)
+
+
+def width(spark: SparkSession) -> int:
+    """How many partitions Spark shuffles into."""
+    return int(spark.conf.get("spark.sql.shuffle.partitions") or 200)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The tuples of a relation at one moment: disjoint DataFrames of cells, and their sizes.
+
+    `given` is all of it, where the driver has it.
+    """
+
+    spark: SparkSession
+    relation: Relation
+    parts: tuple[DataFrame, ...] = ()
+    sizes: tuple[int, ...] = ()
+    given: pa.Table | None = None
+
+    @property
+    def size(self) -> int:
+        """The number of tuples."""
+        return sum(self.sizes)
+
+    def read(self) -> DataFrame | None:
+        """All tuples, as cells; None if there are none."""
+        return reduce(DataFrame.unionAll, self.parts) if self.parts else None
+
+    def frame(self) -> DataFrame:
+        """All tuples, with the names and types that users know."""
+        return outward_frame(self.spark, self.relation, self.read())
+
+    def table(self) -> pa.Table:
+        """All tuples, on the driver."""
+        return _fetched(self.relation, self.given, self.read())
+
+    def first(self, count: int) -> pa.Table:
+        """A few tuples, the first in Spark's order, on the driver."""
+        frame = self.read()
+        return _fetched(
+            self.relation, None, None if frame is None else frame.sort(*frame.columns).limit(count)
+        )
+
+    def has(self, row: Sequence[Value]) -> bool:
+        """Whether a row, given as cells, is among the tuples."""
+        frame = self.read()
+        if frame is None:
+            return False
+        for i, (value, type) in enumerate(zip(row, column_types(self.relation), strict=True)):
+            frame = frame.filter(key(F.col(f"c{i}"), type) == key(literal(value, type), type))
+        return not frame.isEmpty()
+
+    def plus(self, candidates: DataFrame) -> Rows:
+        """These tuples and the candidates, which may repeat themselves and what is there."""
+        types = column_types(self.relation)
+        rows, held = distinct(candidates, types), self.read()
+        frame, size = cut(rows if held is None else without(rows, held, types))
+        if not size:
+            return self
+        parts, sizes = (*self.parts, frame), (*self.sizes, size)
+        if len(parts) > PARTS:
+            whole, total = cut(reduce(DataFrame.unionAll, parts).coalesce(width(self.spark)))
+            parts, sizes = (whole,), (total,)
+        return Rows(self.spark, self.relation, parts, sizes)
+
+    def minus(self, other: Rows) -> Rows:
+        """The tuples that others are not. Parts of both are known to be the same without a look."""
+        both = {id(part) for part in self.parts} & {id(part) for part in other.parts}
+        mine = [(p, n) for p, n in zip(self.parts, self.sizes, strict=True) if id(p) not in both]
+        theirs = [part for part in other.parts if id(part) not in both]
+        if mine and theirs:
+            before, types = reduce(DataFrame.unionAll, [p for p, _ in mine]), column_types(self.relation)
+            frame, size = cut(without(before, reduce(DataFrame.unionAll, theirs), types))
+            if size < sum(n for _, n in mine):
+                mine = [(frame, size)] if size else []
+        if len(mine) == len(self.parts) and all(p is q for (p, _), q in zip(mine, self.parts, strict=True)):
+            return self
+        return Rows(self.spark, self.relation, tuple(p for p, _ in mine), tuple(n for _, n in mine))
+
+
+def computed(spark: SparkSession, relation: Relation, frame: DataFrame) -> Rows:
+    """A DataFrame of cells, computed here and now and never again. It may have repetitions."""
+    done, size = cut(frame)
+    return Rows(spark, relation, (done,), (size,)) if size else Rows(spark, relation)
+
+
+def split_changes(changes: Rows) -> tuple[Rows, Rows]:
+    """Computed changes as the rows that come and those that go; of each fact the last change counts."""
+    spark, relation = changes.spark, changes.relation
+    frame = changes.read()
+    if frame is None:
+        return changes, changes
+    types = column_types(relation)
+    last = last_changes(frame, types).localCheckpoint(eager=True)
+    come, gone = (last.filter(c).select(*column_names(types)) for c in (F.col(ADDED), ~F.col(ADDED)))
+    sizes = come.count(), gone.count()
+    return Rows(spark, relation, (come,), sizes[:1]), Rows(spark, relation, (gone,), sizes[1:])
+
+
+def rows_of(spark: SparkSession, relation: Relation, table: pa.Table) -> Rows:
+    """Rows that the driver has, without repetitions."""
+    if not table.num_rows:
+        return Rows(spark, relation)
+    cells = unique_rows(to_cells(table, column_types(relation)))
+    kept = cells if cells.num_rows <= KEPT_ON_DRIVER else None
+    return Rows(spark, relation, (spark.createDataFrame(cells),), (cells.num_rows,), kept)
+
+
+def _fetched(relation: Relation, given: pa.Table | None, frame: DataFrame | None) -> pa.Table:
+    if given is not None:
+        return from_cells(given, relation)
+    if frame is None:
+        return arrow_schema(relation).empty_table()
+    return from_cells(frame.toArrow(), relation)
 
 
 class StoredRelation:
@@ -100,10 +224,12 @@ class StoredRelation:
 
     # --- between driver and Spark ------------------------------------------------
 
-    def insert(self, rows: pa.Table) -> int:
+    def insert(self, rows: pa.Table | Rows) -> int:
         """Add rows; the number that were new."""
         import pyarrow as pa
 
+        if isinstance(rows, Rows):
+            return self._take(rows)
         if rows.num_rows == 0:
             return 0
         cells = to_cells(rows, self.types)
@@ -118,14 +244,26 @@ class StoredRelation:
         self._parts, self._sizes, self._boundary = [self._frame(whole)], [whole.num_rows], 0
         return self.size() - before
 
+    def _take(self, rows: Rows) -> int:
+        """Add tuples that are in Spark already; an empty relation has them as they are."""
+        before = self.size()
+        frame = rows.read()
+        if not before:
+            self._given, self._boundary = rows.given, 0
+            self._parts, self._sizes = list(rows.parts), list(rows.sizes)
+        elif frame is not None:
+            fresh = self.fresh(frame)
+            if fresh is not None:
+                self.add(*fresh)
+        return self.size() - before
+
+    def rows(self) -> Rows:
+        """All tuples, as they are now."""
+        return Rows(self._spark, self.relation, tuple(self._parts), tuple(self._sizes), self._given)
+
     def table(self) -> pa.Table:
         """All tuples."""
-        if self._given is not None:
-            return from_cells(self._given, self.relation)
-        frame = self.read()
-        if frame is None:
-            return arrow_schema(self.relation).empty_table()
-        return from_cells(frame.toArrow(), self.relation)
+        return _fetched(self.relation, self._given, self.read())
 
     def _frame(self, cells: pa.Table) -> DataFrame:
         return self._spark.createDataFrame(cells)
@@ -153,14 +291,10 @@ class StoredRelation:
         """Begin the next round of a fixpoint: `fresh` is the new DELTA."""
         self._boundary = len(self._parts)
         if self._boundary > PARTS:
-            whole, size = cut(reduce(DataFrame.unionAll, self._parts).coalesce(self._width()))
+            whole, size = cut(reduce(DataFrame.unionAll, self._parts).coalesce(width(self._spark)))
             self._parts, self._sizes, self._boundary = [whole], [size], 1
         if fresh is not None:
             self.add(*fresh)
-
-    def _width(self) -> int:
-        """How many partitions Spark shuffles into."""
-        return int(self._spark.conf.get("spark.sql.shuffle.partitions") or 200)
 
 
 class Sizes:

@@ -1,0 +1,387 @@
+"""DataFrames as facts: what they may look like, when they are computed, and that they stay in Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.session.states import GRAPH, TYPED
+from tidelog import Database, DataError, TidelogError, UnknownRelationError, UnsupportedError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytest.importorskip("pyspark")
+
+Rows = list[tuple[Any, ...]]
+
+
+def edges(spark: SparkSession, rows: Rows, schema: str = "from long, to long") -> DataFrame:
+    return spark.createDataFrame(rows, schema)
+
+
+def raised(db: Database, relation: str, frame: DataFrame) -> list[str]:
+    """The lines of the error of inserting a DataFrame."""
+    with pytest.raises(DataError) as caught:
+        db.commit(insert={relation: frame})
+    return str(caught.value).splitlines()
+
+
+# --- facts come and go -----------------------------------------------------------
+
+
+def test_insert_and_delete(spark: SparkSession) -> None:
+    with Database(TYPED, spark=spark) as db:
+        assert db.engine == "spark"
+        first = db.commit(insert={"Edge": edges(spark, [(1, 2), (2, 3), (2, 3)])})
+        assert first["Path"].inserted == [(1, 2), (1, 3), (2, 3)]
+        assert db.report.ignored_inserts == 1
+        second = db.commit(
+            delete={"Edge": edges(spark, [(1, 2), (7, 7)])}, insert={"Edge": edges(spark, [(2, 3), (3, 4)])}
+        )
+        assert (second["Edge"].deleted, second["Edge"].inserted) == ([(1, 2)], [(3, 4)])
+        assert list(second["Path"]) == [((1, 2), -1), ((1, 3), -1), ((2, 4), 1), ((3, 4), 1)]
+        assert (db.report.ignored_inserts, db.report.ignored_deletes) == (1, 1)
+        third = db.commit(delete={"Edge": edges(spark, [(2, 3), (3, 4)])})
+        assert (len(db["Edge"]), len(db["Path"])) == (0, 0)
+        assert third["Path"].deleted == [(2, 3), (2, 4), (3, 4)]
+
+
+def test_rows_of_every_kind_together(spark: SparkSession) -> None:
+    """Lists and tables before and after DataFrames, and as many commits as it takes to put parts together."""
+    with Database("path(x, y) :- edge(x, y).", spark=spark) as db:
+        db.commit(insert={"edge": [(0, 1), (9, 9)]})
+        for i in range(1, 7):
+            frame = edges(spark, [(i, i + 1), (0, 1)], "a int, b int")
+            db.commit(insert={"edge": frame if i % 2 else frame.toArrow()}, delete={"edge": [(9, 9)]})
+            assert db.report.ignored_inserts == 1
+        assert list(db["edge"]) == list(db["path"]) == [(i, i + 1) for i in range(7)]
+        with db.transaction() as tx:
+            tx.insert("edge", edges(spark, [(50, 51)]))
+            tx.clear("edge")
+            tx.insert("edge", [(8, 9)])
+            tx.insert("edge", edges(spark, [(9, 10)]))
+        assert list(db["path"]) == [(8, 9), (9, 10)]
+        assert (len(tx.changes["edge"].deleted), tx.report.ignored_deletes) == (7, 0)
+
+
+def test_facts_of_derived_relations_and_of_the_program(spark: SparkSession) -> None:
+    with Database(GRAPH + "edge(1, 2).", spark=spark) as db:
+        db.commit(insert={"path": edges(spark, [(1, 2), (5, 6)])})
+        db.commit(delete={"edge": edges(spark, [(1, 2)])})
+        assert list(db["path"]) == [(1, 2), (5, 6)]
+
+
+def test_columns_by_name_or_position(spark: SparkSession) -> None:
+    with Database(TYPED, spark=spark) as db:
+        db.commit(insert={"Edge": edges(spark, [(2, 1)], "to long, from long")})
+        db.commit(insert={"Edge": edges(spark, [(4, 3)], "TO long, From long")})
+        db.commit(insert={"Edge": edges(spark, [(5, 6)], "`from.x` long, `from.x` long")})
+        db.commit(insert={"Edge": edges(spark, [(7, 8)], "to long, x long")})
+        assert list(db["Edge"]) == [(1, 2), (3, 4), (5, 6), (7, 8)]
+
+
+def test_names_that_differ_in_case_alone(spark: SparkSession) -> None:
+    with Database("input relation R(x: s64, X: s64)", spark=spark) as db:
+        db.commit(insert={"R": edges(spark, [(2, 1)], "X long, x long")})
+        assert db["R"].to_spark().collect() == [(1, 2)]
+        assert db["R"].to_spark().columns == ["x", "X"]
+
+
+def test_relations_without_columns(spark: SparkSession) -> None:
+    with Database("input relation P()\noutput relation Q(x: s64)\nQ(1) :- P().", spark=spark) as db:
+        db.commit(insert={"P": spark.range(3).select()})
+        assert (len(db["P"]), list(db["Q"]), db["P"].to_spark().count()) == (1, [(1,)], 1)
+        db.commit(delete={"P": spark.range(1).select()})
+        assert (len(db["P"]), list(db["Q"]), db["P"].to_spark().count()) == (0, [], 0)
+
+
+# --- change feeds ----------------------------------------------------------------
+
+
+def test_apply(spark: SparkSession) -> None:
+    schema = "_change_type string, to long, from long"
+    with Database(TYPED, spark=spark) as db:
+        db.commit(insert={"Edge": [(1, 2), (2, 3), (4, 5)]})
+        with db.transaction() as tx:
+            changes: Rows = [
+                ("update_preimage", 3, 2),
+                ("update_postimage", 4, 2),
+                ("insert", 2, 1),
+                ("delete", 5, 4),
+                ("delete", 5, 4),
+                ("delete", 8, 8),
+                ("insert", 9, 9),
+                ("delete", 9, 9),
+            ]
+            tx.apply("Edge", edges(spark, changes, schema))
+        assert list(db["Edge"]) == [(1, 2), (2, 4), (9, 9)]
+        assert (tx.report.ignored_inserts, tx.report.ignored_deletes) == (1, 1)
+        before = db.version
+        for kind, shown in (("upsert", "'upsert'"), (None, "'null'")):
+            with pytest.raises(DataError) as caught, db.transaction() as tx:
+                tx.apply("Edge", edges(spark, [("insert", 1, 1), (kind, 1, 2)], schema))
+            assert str(caught.value) == (
+                "error[TL0504]: cannot change Edge: a wrong row\n"
+                f"  --> _change_type: {shown} is none of insert, update_postimage, delete, update_preimage"
+            )
+        assert (list(db["Edge"]), db.version) == ([(1, 2), (2, 4), (9, 9)], before)
+
+
+def test_the_last_version_counts(spark: SparkSession) -> None:
+    schema = "x double, _change_type string, _commit_version int, _commit_timestamp timestamp"
+    nan = float("nan")
+    rows: Rows = [
+        (0.0, "insert", 1, None),
+        (0.0, "delete", 2, None),
+        (-0.0, "delete", 1, None),
+        (-0.0, "insert", 3, None),
+        (nan, "delete", 2, None),
+        (nan, "insert", 2, None),
+        (1.5, "insert", 10, None),
+        (1.5, "delete", 9, None),
+    ]
+    with Database("input relation R(x: double)", spark=spark) as db:
+        db.commit(insert={"R": [(0.0,)]})
+        with db.transaction() as tx:
+            tx.apply("R", edges(spark, rows, schema))
+        assert repr(list(db["R"])) == "[(-0.0,), (1.5,), (nan,)]"
+
+
+def test_changes_of_one_database_are_facts_of_another(spark: SparkSession) -> None:
+    with Database(TYPED, spark=spark) as one, Database("p(x, y) :- q(x, y).", spark=spark) as other:
+        for insert, delete in (([(1, 2), (2, 3)], []), ([(3, 4)], [(1, 2)])):
+            changes = one.commit(insert={"Edge": insert}, delete={"Edge": delete})
+            with other.transaction() as tx:
+                tx.apply("q", changes.to_spark("Path"))
+            assert list(other["p"]) == list(one["Path"])
+
+
+def test_what_cannot_be_applied(spark: SparkSession) -> None:
+    with Database(TYPED, spark=spark) as db, db.transaction() as tx:
+        with pytest.raises(DataError) as caught:
+            tx.apply("Edge", edges(spark, [(1, 2)]))
+        assert str(caught.value) == (
+            "error[TL0504]: cannot change Edge: the DataFrame has no column _change_type of strings\n"
+            "  = note: its columns are from: bigint, to: bigint\n"
+            "  = hint: tx.insert and tx.delete take rows without it"
+        )
+        with pytest.raises(DataError) as caught:
+            tx.insert("Edge", edges(spark, [(1, 2, "insert")], "from long, to long, _change_type string"))
+        assert str(caught.value) == (
+            "error[TL0504]: cannot insert into Edge: 3 columns instead of 2 (from: s64, to: s64)\n"
+            "  = note: the columns of the DataFrame are from: bigint, to: bigint, _change_type: string\n"
+            "  = hint: tx.apply takes a DataFrame with _change_type"
+        )
+        with pytest.raises(UnsupportedError, match="TL0609"):
+            tx.apply("Edge", [(1, 2, "insert")])  # type: ignore[arg-type]
+    with Database(TYPED, engine="substitution").transaction() as tx:
+        with pytest.raises(UnsupportedError, match="TL0609"):
+            tx.apply("Edge", edges(spark, [(1, 2)]))
+        tx.insert("Edge", edges(spark, [(1, 2)]))  # an engine in this process fetches it
+    assert tx.changes["Path"].inserted == [(1, 2)]
+
+
+# --- computed once, at commit ----------------------------------------------------
+
+
+def test_computed_once(spark: SparkSession, tmp_path: Path) -> None:
+    from pyspark.sql import functions as F
+
+    log = str(tmp_path / "seen")
+
+    def seen(x):  # type: ignore[no-untyped-def]  # hints would be read as those of pandas
+        with open(log, "a", encoding="utf-8") as file:
+            file.write(f"{x}\n")
+        return x + 1
+
+    frame = spark.range(5).select("id", F.udf(seen, "long")("id").alias("next"))
+    with Database("path(x, z) :- edge(x, y), edge(y, z).", spark=spark) as db:
+        with db.transaction() as tx:
+            tx.insert("edge", frame)
+            assert not (tmp_path / "seen").exists()
+        assert len(db["path"]) == 4
+        db.commit(insert={"edge": [(7, 8)]})
+        assert (len(db["path"]), len(tx.changes["path"]), db["edge"].to_spark().count()) == (4, 4, 6)
+    assert sorted((tmp_path / "seen").read_text().split()) == list("01234")
+
+
+def test_a_frame_that_fails(spark: SparkSession) -> None:
+    from pyspark.sql import functions as F
+
+    with Database(TYPED, spark=spark) as db:
+        db.commit(insert={"Edge": edges(spark, [(1, 2)])})
+        wrong = edges(spark, [("3", "4"), ("5", "six")], "from string, to string")
+        wrong = wrong.select(F.col("from").cast("long"), F.col("to").cast("long"))
+        with pytest.raises(DataError) as caught:
+            db.commit(
+                insert={"Edge": wrong},
+                delete={"Edge": edges(spark, [(1, 2)])},
+                add_rules=["Path(x, x) :- Edge(x, _)."],
+            )
+        first, said, last = str(caught.value).splitlines()
+        assert first == "error[TL0504]: cannot insert into Edge: Spark cannot compute the DataFrame"
+        assert "CAST_INVALID_INPUT" in said and "six" in said
+        assert last == "  = note: nothing has been changed"
+        assert (list(db["Path"]), db.version, len(db.rules)) == ([(1, 2)], 1, 2)
+        assert db.commit(insert={"Edge": edges(spark, [(2, 3)])})["Path"].inserted == [(1, 3), (2, 3)]
+
+
+def test_a_rule_that_fails(spark: SparkSession) -> None:
+    with Database("q(10 / x) :- p(x).", spark=spark) as db:
+        db.commit(insert={"p": edges(spark, [(2,)], "x int")})
+        with pytest.raises(TidelogError, match="TL0401"):
+            db.commit(insert={"p": edges(spark, [(0,)], "x int")})
+        assert (list(db["p"]), list(db["q"]), db.version) == ([(2,)], [(5,)], 1)
+
+
+def test_rollback(spark: SparkSession) -> None:
+    with Database(GRAPH, spark=spark) as db:
+        tx = db.transaction()
+        tx.insert("edge", edges(spark, [(1, 2)]))
+        tx.rollback()
+        assert (db.version, len(db["edge"])) == (0, 0)
+
+
+def test_unknown_relations(spark: SparkSession) -> None:
+    with Database(TYPED, spark=spark) as db, db.transaction() as tx, pytest.raises(UnknownRelationError):
+        tx.insert("Edges", edges(spark, [(1, 2)]))
+    with Database(GRAPH, spark=spark) as db, db.transaction() as tx:
+        with pytest.raises(UnknownRelationError):
+            tx.delete("arc", edges(spark, [(1, 2)]))
+        tx.delete("edge", edges(spark, [(1, 2)]))  # has no types yet, so it has no facts
+    assert db.version == 1
+
+
+def test_primary_keys_are_not_for_frames(spark: SparkSession) -> None:
+    with (
+        Database("input relation R(x: s64, y: s64) primary key (x)", spark=spark) as db,
+        db.transaction() as tx,
+    ):
+        for change in (tx.insert, tx.delete, tx.insert_or_update):
+            with pytest.raises(UnsupportedError) as caught:
+                change("R", edges(spark, [(1, 2)]))
+            assert str(caught.value) == (
+                "error[TL0609]: R has a primary key, and keys are not checked in Spark yet\n"
+                "  = hint: give it rows of this process, as in df.toArrow(), or declare it without the key"
+            )
+        tx.insert("R", edges(spark, [(1, 2)]).toArrow())
+
+
+# --- values that do not fit --------------------------------------------------------
+
+
+def test_nulls(spark: SparkSession) -> None:
+    with Database(TYPED, spark=spark) as db:
+        assert raised(db, "Edge", edges(spark, [(1, 2), (3, None)])) == [
+            "error[TL0504]: cannot insert into Edge: a wrong row",
+            "  --> column 2 (to): null, and there are no nulls",
+            "  = hint: leave such rows out with df.dropna(), or give them a value with df.fillna()",
+        ]
+        assert (db.version, list(db["Edge"])) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("type", "theirs", "good", "bad", "told"),
+    [
+        ("u8", "int", 255, 256, "256 is outside u8 (0 to 255)"),
+        ("u8", "tinyint", 0, -1, "-1 is outside u8 (0 to 255)"),
+        (
+            "s32",
+            "decimal(20,0)",
+            -(2**31),
+            -(2**31) - 1,
+            "-2147483649 is outside s32 (-2147483648 to 2147483647)",
+        ),
+        (
+            "u64",
+            "decimal(38,0)",
+            2**64 - 1,
+            2**64,
+            "18446744073709551616 is outside u64 (0 to 18446744073709551615)",
+        ),
+        ("u64", "bigint", 2**63 - 1, -5, "-5 is outside u64 (0 to 18446744073709551615)"),
+        ("u128", "int", 7, -5, f"-5 is outside u128 (0 to {2**128 - 1})"),
+        (
+            "s128",
+            "string",
+            str(-(2**127)),
+            str(2**127),
+            f"{2**127} is outside s128 ({-(2**127)} to {2**127 - 1})",
+        ),
+        ("bigint", "string", "9" * 60, "007", "'007' is not a bigint as it should be written"),
+        ("bigint", "string", "-1", "one", "'one' is not a bigint"),
+        ("float", "double", float("inf"), 1e39, "1e+39 is too large for a float"),
+    ],
+)
+def test_values_outside_their_type(
+    spark: SparkSession, type: str, theirs: str, good: Any, bad: Any, told: str
+) -> None:
+    from pyspark.sql import functions as F
+
+    def frame(value: Any) -> DataFrame:
+        return spark.range(1).select(F.lit(str(value)).cast(theirs).alias("x"))
+
+    with Database(f"input relation R(x: {type})", spark=spark) as db:
+        db.commit(insert={"R": frame(good)})
+        [(kept,)] = db["R"]
+        assert str(kept) == str(good)
+        assert raised(db, "R", frame(bad)) == [
+            "error[TL0504]: cannot insert into R: a wrong row",
+            f"  --> column 1 (x): {told}",
+        ]
+
+
+def test_columns_that_do_not_fit(spark: SparkSession) -> None:
+    program = "input relation R(a: s64, b: string, c: double, d: bool, e: s32, f: s64)"
+    frame = spark.sql(
+        "select '1' a, named_struct('p', 1) b, array(1.5d) c, true d, 1.5d e, timestamp'2020-01-01' f"
+    )
+    with Database(program, spark=spark) as db:
+        assert raised(db, "R", frame) == [
+            "error[TL0504]: cannot insert into R: 5 columns do not fit",
+            "  --> column 1 (a) is s64, `a` of the DataFrame is string",
+            "  --> column 2 (b) is string, `b` of the DataFrame is struct<p:int>",
+            "  --> column 3 (c) is double, `c` of the DataFrame is array<double>",
+            "  --> column 5 (e) is s32, `e` of the DataFrame is double",
+            "  --> column 6 (f) is s64, `f` of the DataFrame is timestamp",
+            '  = hint: a: convert it, as in F.col("a").cast("bigint")',
+            '  = hint: b: structs have no type in the language yet; select its fields, as in F.col("b.p")',
+            '  = hint: c: arrays have no type in the language yet; F.explode("c") gives each element a row',
+            '  = hint: e: convert it, as in F.col("e").cast("int")',
+            '  = hint: f: timestamps have no type in the language; F.unix_micros("f") counts microseconds',
+        ]
+        assert db.version == 0
+
+
+def test_types_come_with_the_first_facts(spark: SparkSession) -> None:
+    frame = spark.sql(
+        "select 1Y a, 2S b, 3 c, 4L d, cast(5 as decimal(18,0)) e, cast(6 as decimal(20,0)) f, "
+        "1.5f g, 2.5d h, true i, 'text' j"
+    )
+    with Database("", spark=spark) as db:
+        db.commit(insert={"r": frame})
+        types = [str(column.type) for column in db.relations["r"].columns]
+        assert types == ["s64"] * 5 + ["bigint", "double", "double", "bool", "string"]
+        assert list(db["r"]) == [(1, 2, 3, 4, 5, 6, 1.5, 2.5, True, "text")]
+        assert raised(db, "r", frame.withColumn("c", frame.j)) == [
+            "error[TL0505]: cannot insert into r: a column does not fit",
+            "  --> column 3 (c2) is s64, `c` of the DataFrame is string",
+            "  = note: r is not declared: its first facts gave its columns their types",
+            '  = hint: c: convert it, as in F.col("c").cast("bigint")',
+        ]
+        assert raised(db, "s", spark.sql("select date'2020-01-01' d, 1.25 n")) == [
+            "error[TL0504]: cannot insert into s: 2 columns do not fit",
+            "  --> column 1 (c0) has no type yet, `d` of the DataFrame is date",
+            "  --> column 2 (c1) has no type yet, `n` of the DataFrame is decimal(3,2)",
+            '  = hint: d: dates have no type in the language; F.unix_date("d") counts the days',
+            '  = hint: n: convert it, as in F.col("n").cast("double")',
+        ]
+
+
+def test_an_empty_frame_gives_types_too(spark: SparkSession) -> None:
+    with Database("p(x) :- q(x).", spark=spark) as db:
+        db.commit(insert={"q": edges(spark, [], "x string")})
+        assert str(db.relations["p"].columns[0].type) == "string"
