@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 
-from tidelog.session.report import COLUMNS, Report, text_table
+from tidelog.session.report import Report, text_table
 
 MOST = 20  # strata or outputs; when there are more, SHOWN of them are printed
 SHOWN = 15
@@ -30,12 +30,12 @@ def strata_rows(report: Report) -> tuple[list[tuple[str, ...]], str]:
     """A row for each stratum; of many only the slowest, still in order, and a line on the rest."""
     lines = report.strata
     if len(lines) <= MOST:
-        return [line.cells() for line in lines], ""
+        return report.rows(lines), ""
     slowest = {line.stratum for line in sorted(lines, key=lambda line: -line.seconds)[:SHOWN]}
     rest = [line for line in lines if line.stratum not in slowest]
     tuples, seconds = sum(line.tuples for line in rest), sum(line.seconds for line in rest)
     words = f"and {len(rest):,} faster strata: {tuples:,} tuples, {seconds:.3f} s"
-    return [line.cells() for line in lines if line.stratum in slowest], words
+    return report.rows([line for line in lines if line.stratum in slowest]), words
 
 
 def outputs_line(outputs: list[tuple[str, int]]) -> str:
@@ -54,7 +54,7 @@ def print_summary(report: Report, times: Times, outputs: list[tuple[str, int]]) 
     closing += [outputs_line(outputs)] if outputs else []
     closing.append(str(times))
     if not sys.stderr.isatty():
-        print("\n".join([*([text_table(COLUMNS, rows)] if rows else []), *closing]), file=sys.stderr)
+        print("\n".join([*([text_table(report.columns, rows)] if rows else []), *closing]), file=sys.stderr)
         return
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
@@ -63,8 +63,8 @@ def print_summary(report: Report, times: Times, outputs: list[tuple[str, int]]) 
 
     console = Console(stderr=True, highlight=False)
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name in COLUMNS:
-        table.add_column(name, justify="left" if name == "relations" else "right")
+    for name in report.columns:
+        table.add_column(name, justify="left" if name in ("relations", "way") else "right")
     for row in rows:
         table.add_row(*map(escape, row))
     if rows:

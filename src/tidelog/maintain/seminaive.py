@@ -112,6 +112,7 @@ def _sum(left: TaskReport, right: TaskReport) -> TaskReport:
         new=left.new + right.new,
         instances=left.instances | right.instances,
         seconds=left.seconds + right.seconds,
+        way=right.way or left.way,
     )
 
 

@@ -98,13 +98,15 @@ class TaskReport:
 
     `instances` counts, for each rule id, the rule instances considered: the
     bindings of all variables of the body for which every literal holds. A `_` in
-    a positive atom is a variable here: each tuple it matches is an instance.
+    a positive atom is a variable here: each tuple it matches is an instance. `way` says how the
+    task was run and why, where an executor has several ways.
     """
 
     rounds: int = 0
     new: int = 0
     instances: dict[int, int] = field(default_factory=dict)
     seconds: float = 0.0
+    way: str = ""
 
 
 class Executor(Protocol):

@@ -48,8 +48,9 @@ class PhaseLine:
 class StratumLine:
     """One stratum: `tuples` is how many were derived, `instances` how many rule instances were considered.
 
-    Where answers were brought up to date, `algorithm` did it, `why` says why that one, `phases` what it did
-    step by step, and `touched` of how many tuples it changed marks or numbers.
+    `way` says how an engine with several ways ran it. Where answers were brought up to date, `algorithm`
+    did it, `why` says why that one, `phases` what it did step by step, and `touched` of how many tuples it
+    changed marks or numbers.
     """
 
     stratum: int
@@ -62,9 +63,10 @@ class StratumLine:
     why: str = ""
     phases: tuple[PhaseLine, ...] = ()
     touched: int = 0
+    way: str = ""
 
     def cells(self) -> tuple[str, ...]:
-        """The line as text, one for each of `COLUMNS`."""
+        """The line as text; where no line has a way, the last cell is left out (`Report.rows`)."""
         return (
             str(self.stratum),
             ", ".join(self.relations),
@@ -72,6 +74,7 @@ class StratumLine:
             f"{self.tuples:,}",
             f"{self.instances:,}",
             f"{self.seconds:.3f}",
+            self.way,
         )
 
     def commit_cells(self) -> tuple[str, ...]:
@@ -125,15 +128,24 @@ class Report:
         """The number of tuples whose marks or numbers have changed."""
         return sum(line.touched for line in self.strata)
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The headings of an evaluation's lines."""
+        return (*COLUMNS, "way") if any(line.way for line in self.strata) else COLUMNS
+
+    def rows(self, lines: Sequence[StratumLine]) -> list[tuple[str, ...]]:
+        """Some lines as text, one for each of `columns`."""
+        return [line.cells()[: len(self.columns)] for line in lines]
+
     def __str__(self) -> str:
         if not self.maintained:
-            return text_table(COLUMNS, [line.cells() for line in self.strata])
+            return text_table(self.columns, self.rows(self.strata))
         table = text_table(COMMIT_COLUMNS, [line.commit_cells() for line in self.strata])
         return "\n".join([table, *([self.ignored] if self.ignored else [])])
 
     def _repr_html_(self) -> str:
         if not self.maintained:
-            return html_table(COLUMNS, [line.cells() for line in self.strata], "evaluation")
+            return html_table(self.columns, self.rows(self.strata), "evaluation")
         caption = f"commit {self.version}" + (f": {self.ignored}" if self.ignored else "")
         return html_table(COMMIT_COLUMNS, [line.commit_cells() for line in self.strata], caption)
 
@@ -161,6 +173,7 @@ def report_of(strata: Sequence[StratumReport], load_seconds: float) -> Report:
             tuples=s.report.new,
             instances=sum(s.report.instances.values()),
             seconds=s.report.seconds,
+            way=s.report.way,
         )
         for number, s in enumerate(strata, 1)
     )

@@ -116,13 +116,16 @@ class EvaluationError(TidelogError):
     """A rule failed while it ran: `rule` is its text, `values` the bindings it failed on."""
 
     def __init__(self, message: str, rule: str, values: dict[str, object], span: Span | None = None) -> None:
-        self.rule, self.values, self.span = rule, values, span
+        self.message, self.rule, self.values, self.span = message, rule, values, span
         shown = ", ".join(f"{name} = {_short(value)}" for name, value in values.items())
         place = f"\n  --> {span}" if span is not None else ""
         super().__init__(
             f"error[TL0401]: {message}{place}\n  = note: in the rule {rule}\n"
             f"  = note: with {shown or 'no variables'}"
         )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return EvaluationError, (self.message, self.rule, self.values, self.span)
 
 
 def _short(value: object) -> str:

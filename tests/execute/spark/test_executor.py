@@ -22,9 +22,17 @@ from tests.execute.spark.building import Store, relation
 EDGE, PATH = relation("edge", S64, S64), relation("path", S64, S64)
 
 
-def test_fixpoint_in_rounds(spark: SparkSession) -> None:
+@pytest.fixture
+def frames(spark: SparkSession) -> SparkSession:
+    """A session in the same Spark where fixpoints are loops of DataFrames."""
+    session = spark.newSession()
+    session.conf.set("spark.tidelog.fixpoint", "frames")
+    return session
+
+
+def test_fixpoint_in_rounds(frames: SparkSession) -> None:
     """path(x, z) :- path(x, y), edge(y, z).  over a chain with a loop at its end"""
-    store = Store(spark, EDGE, PATH)
+    store = Store(frames, EDGE, PATH)
     edges = [(i, i + 1) for i in range(7)] + [(7, 7)]
     assert store.insert("edge", edges) == 8
     store.executor.run(Derive((whole_form(rule("path x y", holds("edge x y"), id=1)),)))
@@ -40,9 +48,9 @@ def test_fixpoint_in_rounds(spark: SparkSession) -> None:
     assert [p.tuples for p in seen] == [6, 11, 15, 18, 20, 21, 21]
 
 
-def test_old_delta_and_all(spark: SparkSession) -> None:
+def test_old_delta_and_all(frames: SparkSession) -> None:
     """Each pair of paths is joined once, whatever the rounds in which they were found."""
-    store = Store(spark, PATH)
+    store = Store(frames, PATH)
     store.insert("path", [(i, i + 1) for i in range(6)])
     forms = delta_forms(rule("path x z", holds("path x y"), holds("path y z"), id=3), {"path"})
     assert [form.reads for form in forms] == [(Version.DELTA, Version.ALL), (Version.OLD, Version.DELTA)]
@@ -56,6 +64,7 @@ DEFAULTS = {
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.codegen.factoryMode": "FALLBACK",
     "spark.sql.codegen.wholeStage": "true",
+    "spark.tidelog.fixpoint": "frames",
 }
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tidelog.execute.spark.failures import Guards
+    from tidelog.execute.spark.fixpoint import Rounds
     from tidelog.execute.spark.state import Rows, StoredRelation
 
 
@@ -86,7 +87,7 @@ class SparkExecutor:
                 case Derive():
                     rounds.derive(task)
                 case Fixpoint():
-                    rounds.fixpoint(task)
+                    rounds.report = self._fixpoint(task, rounds, watch)
                 case Group(rule):
                     rounds.report.new = self._group(rule, guards)
                     rounds.report.rounds = 1
@@ -98,6 +99,24 @@ class SparkExecutor:
             raise failure from None
         rounds.report.seconds = perf_counter() - started
         return rounds.report
+
+    def _fixpoint(self, task: Fixpoint, rounds: Rounds, watch: Watch) -> TaskReport:
+        from tidelog.execute.spark.settings import Way, read_settings
+        from tidelog.execute.spark.stage.choose import choose
+        from tidelog.execute.spark.stage.fixpoint import Stage
+
+        stage = Stage(task, self._relations, read_settings(self._spark))
+        choice = choose(stage.rules, task.relations, stage.sizes, stage.settings)
+        if not any(stage.sizes[name] for name in task.relations):
+            return TaskReport(way="nothing to begin with")
+        if choice.way is Way.frames:
+            rounds.fixpoint(task)
+            report = rounds.report
+        else:
+            report = stage.run(choice)
+            watch(Progress(report.rounds, report.new))
+        report.way = f"{choice.way}: {choice.why}"
+        return report
 
     def _group(self, rule: AggregateRule, guards: Guards) -> int:
         from tidelog.execute.spark.groups import group

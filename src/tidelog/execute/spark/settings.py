@@ -1,0 +1,90 @@
+"""Settings of a Spark session that are ours: `spark.tidelog.*`.
+
+| setting                  | meaning                                                            | default |
+|--------------------------|--------------------------------------------------------------------|---------|
+| `spark.tidelog.fixpoint` | how recursion runs: single, pivot, barrier, shuffle, frames, auto   | auto    |
+| `spark.tidelog.tasks`    | how many tasks share a fixpoint; 0: as many as Spark runs at once   | 0       |
+| `spark.tidelog.small`    | a fixpoint that begins with so many rows at most runs in one task   | 100000  |
+| `spark.tidelog.whole`    | a task of a pivot is given so many rows of strata below at most     | 5000000 |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from tidelog.syntax.errors import TidelogError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PREFIX = "spark.tidelog."
+
+_counted: WeakKeyDictionary[SparkSession, int] = WeakKeyDictionary()  # it takes a Spark job
+
+
+class Way(StrEnum):
+    """How a fixpoint runs."""
+
+    single = "single"
+    pivot = "pivot"
+    barrier = "barrier"
+    shuffle = "shuffle"
+    frames = "frames"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the settings of a session say; `way` is None where we choose."""
+
+    way: Way | None
+    tasks: int
+    small: int = 100_000
+    whole: int = 5_000_000
+
+
+def read_settings(spark: SparkSession) -> Settings:
+    """The settings of a session."""
+    return Settings(
+        way=_way(_get(spark, "fixpoint", "auto")),
+        tasks=_number(spark, "tasks", 0) or _parallelism(spark),
+        small=_number(spark, "small", Settings.small),
+        whole=_number(spark, "whole", Settings.whole),
+    )
+
+
+def _get(spark: SparkSession, name: str, default: str) -> str:
+    return spark.conf.get(PREFIX + name, default) or default
+
+
+def _number(spark: SparkSession, name: str, default: int) -> int:
+    text = _get(spark, name, str(default))
+    if not text.isascii() or not text.isdigit():
+        raise TidelogError(f"error[TL0609]: {PREFIX}{name} is {text!r}, and should be a whole number")
+    return int(text)
+
+
+def _way(text: str) -> Way | None:
+    if text == "auto":
+        return None
+    try:
+        return Way(text)
+    except ValueError:
+        ways = ", ".join(["auto", *Way])
+        raise TidelogError(
+            f"error[TL0609]: {PREFIX}fixpoint is {text!r}, and should be one of {ways}"
+        ) from None
+
+
+def _parallelism(spark: SparkSession) -> int:
+    """How many tasks Spark runs at once: as many as it makes of a range, when not told otherwise.
+
+    Spark Connect offers nothing more direct.
+    """
+    from pyspark.sql import functions as F
+
+    if spark not in _counted:
+        _counted[spark] = spark.range(1 << 16).select(F.spark_partition_id()).distinct().count()
+    return _counted[spark]
