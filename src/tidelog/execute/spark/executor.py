@@ -6,6 +6,7 @@ runs on other machines, their Python workers need Tidelog installed.
 
 from __future__ import annotations
 
+import logging
 from time import perf_counter
 from typing import TYPE_CHECKING, cast
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from tidelog.execute.spark.failures import Guards
     from tidelog.execute.spark.fixpoint import Rounds
     from tidelog.execute.spark.state import Rows, StoredRelation
+
+
+LOG = logging.getLogger("tidelog")
 
 
 class SparkExecutor:
@@ -102,19 +106,25 @@ class SparkExecutor:
 
     def _fixpoint(self, task: Fixpoint, rounds: Rounds, watch: Watch) -> TaskReport:
         from tidelog.execute.spark.settings import Way, read_settings
-        from tidelog.execute.spark.stage.choose import choose
-        from tidelog.execute.spark.stage.fixpoint import Stage
+        from tidelog.execute.spark.stage.choose import Choice, choose
+        from tidelog.execute.spark.stage.fixpoint import MissingError, Stage
 
         stage = Stage(task, self._relations, read_settings(self._spark))
         choice = choose(stage.rules, task.relations, stage.sizes, stage.settings)
         if not any(stage.sizes[name] for name in task.relations):
             return TaskReport(way="nothing to begin with")
+        if choice.way is not Way.frames:
+            try:
+                report = stage.run(choice)
+                watch(Progress(report.rounds, report.new))
+            except MissingError as missing:
+                if stage.settings.way is not None:
+                    raise
+                LOG.warning("%s", missing)
+                choice = Choice(Way.frames, "the Python of Spark's workers has no Tidelog")
         if choice.way is Way.frames:
             rounds.fixpoint(task)
             report = rounds.report
-        else:
-            report = stage.run(choice)
-            watch(Progress(report.rounds, report.new))
         report.way = f"{choice.way}: {choice.why}"
         return report
 

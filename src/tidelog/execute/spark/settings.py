@@ -2,7 +2,7 @@
 
 | setting                  | meaning                                                            | default |
 |--------------------------|--------------------------------------------------------------------|---------|
-| `spark.tidelog.fixpoint` | how recursion runs: single, pivot, barrier, shuffle, frames, auto   | auto    |
+| `spark.tidelog.fixpoint` | how recursion runs: single, pivot, barrier, frames, auto            | auto    |
 | `spark.tidelog.tasks`    | how many tasks share a fixpoint; 0: as many as Spark runs at once   | 0       |
 | `spark.tidelog.small`    | a fixpoint that begins with so many rows at most runs in one task   | 100000  |
 | `spark.tidelog.whole`    | a task of a pivot is given so many rows of strata below at most     | 5000000 |
@@ -31,7 +31,6 @@ class Way(StrEnum):
     single = "single"
     pivot = "pivot"
     barrier = "barrier"
-    shuffle = "shuffle"
     frames = "frames"
 
 

@@ -24,9 +24,22 @@ from tidelog.plan.executor import Fixpoint, TaskReport
 from tidelog.plan.placement import distribute
 from tidelog.program.model import Relation, Rule
 from tidelog.program.strata import body_relations
+from tidelog.syntax.errors import UnsupportedError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+class MissingError(UnsupportedError):
+    """Spark's Python workers cannot run the local engine."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "error[TL0611]: the Python of Spark's workers has no Tidelog\n"
+            "  = hint: install it there; on one machine, set PYSPARK_PYTHON to the Python that has it, before "
+            "the session is made\n"
+            "  = hint: spark.tidelog.fixpoint=frames does without, and is slow"
+        )
 
 
 class Stage:
@@ -96,9 +109,11 @@ class Stage:
             answers, _ = cut(answers)
         except Exception as error:
             failed = work.failure(error)
-            if failed is None:
-                raise
-            raise failed from None
+            if failed is not None:
+                raise failed from None
+            if work.is_missing(error):
+                raise MissingError from None
+            raise
         report = TaskReport()
         new = dict.fromkeys(self.task.relations, 0)
         for told in feed.said(answers):

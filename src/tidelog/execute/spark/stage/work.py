@@ -101,5 +101,10 @@ def failure(error: Exception) -> EvaluationError | None:
     return None if found is None else pickle.loads(bytes.fromhex(found[1]))
 
 
+def is_missing(error: Exception) -> bool:
+    """Whether a Spark error tells that the Python of its workers has no Tidelog."""
+    return "No module named 'tidelog" in str(error)
+
+
 def _said(report: TaskReport, new: dict[str, int]) -> dict[str, object]:
     return {"rounds": report.rounds, "new": new, "instances": report.instances}

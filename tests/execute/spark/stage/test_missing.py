@@ -1,0 +1,65 @@
+"""Spark's Python workers without Tidelog: recursion goes on without them, or says what is missing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+SCRIPT = """
+import os, sys, tempfile
+from pathlib import Path
+os.environ["PYSPARK_PYTHON"] = sys.argv[1]
+import tidelog
+from tidelog.execute.spark.session import start
+spark = start(Path(sys.argv[2]), "local[2]", {"spark.tidelog.fixpoint": sys.argv[3]})
+db = tidelog.Database(
+    ".decl e(x: number, y: number)\\n.decl p(x: number, y: number)\\n"
+    "p(x, y) :- e(x, y).\\np(x, z) :- p(x, y), e(y, z).", spark=spark,
+)
+db.commit(insert={"e": [(1, 2), (2, 3)]})
+print(sorted(db["p"]), db.report.strata[-1].way)
+"""
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Python with nothing but what Spark's workers need."""
+    place = tmp_path_factory.mktemp("bare")
+    venv.create(place, with_pip=False)
+    import pyarrow
+
+    packages = Path(pyarrow.__file__).parent.parent
+    own = next((place / "lib").glob("python*")) / "site-packages"
+    for name in ("pyarrow", "numpy", "numpy.libs", "pandas", "dateutil", "six.py", "pytz", "tzdata"):
+        if (packages / name).exists():
+            (own / name).symlink_to(packages / name)
+    return place / "bin" / "python"
+
+
+def outcome(bare: Path, directory: Path, way: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(bare), str(directory), way],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+    )
+
+
+def test_auto_goes_on(bare: Path, tmp_path: Path) -> None:
+    done = outcome(bare, tmp_path, "auto")
+    assert "[(1, 2), (1, 3), (2, 3)] frames: the Python of Spark's workers has no Tidelog" in done.stdout
+    assert "TL0611" in done.stderr
+
+
+def test_what_is_asked_for_fails(bare: Path, tmp_path: Path) -> None:
+    done = outcome(bare, tmp_path, "single")
+    assert done.returncode != 0
+    assert "error[TL0611]: the Python of Spark's workers has no Tidelog" in done.stderr
