@@ -7,15 +7,16 @@
        than that took
     4  x is the time that the update should take: what a lost tuple and what a gained one have cost of
        late, in tuples looked at, times l and g, at the speed of the last updates; unknown at first
-    5  if x is not well below f, recompute
-    6  run `ranked`, but no longer than a share of f, or twice x up to a larger one; of many changes,
-       whose costs even out, than half of f, or twice x up to f
+    5  if x is more than the time that step 6 could give it, recompute
+    6  run `ranked`, but no longer than a twelfth of f, or twice x up to a fifth; of many changes, whose
+       costs even out, than half of f, or twice x up to f
     7  if that is not enough, drop what it did and recompute
 
-So a commit of few changes costs at most the small share more than recomputing; and an update that was
-abandoned makes the next one like it look dearer than it was. Costs differ by orders of magnitude from
-one fact to the next, so *of late* is a mean of logarithms, in which an update of many facts weighs
-more: one bad fact does not spoil the others, and many facts tell the truth.
+So a commit of few changes costs at most a fifth more than recomputing; and an update that was
+abandoned never makes the next one like it look cheaper. Each time that recomputing is taken at once,
+updates seem a little cheaper, so that they are tried again some time. Costs differ by orders of
+magnitude from one fact to the next, so *of late* is a mean of logarithms, in which an update of many
+facts weighs more: one bad fact does not spoil the others, and many facts tell the truth.
 
 Both algorithms keep ranks and take turns at no cost. What was chosen, and why, is in `Auto.choice`
 and from there in the commit's report.
@@ -27,7 +28,7 @@ from dataclasses import dataclass
 from math import exp, log
 from time import perf_counter
 
-from tidelog.maintain.protocol import Choice, StratumChange, cost, renewal
+from tidelog.maintain.protocol import Choice, StratumChange, considered, cost, renewal
 from tidelog.maintain.ranked import Ranked
 from tidelog.maintain.seminaive import Recompute
 from tidelog.plan.executor import Progress, Watch
@@ -38,19 +39,21 @@ from tidelog.program.strata import body_relations
 POLICIES = ("auto", "incremental", "full")
 
 SHARE = 0.08  # of recomputing: the time that an update may take in any case
-KNOWN_SHARE = 0.2  # the same where it is expected to take less than half of this
+MOST_SHARE = 0.2  # the most that one of few changes may take, whatever is expected: promised to users
 LEAST = 0.005  # seconds that it may take in any case: nobody waits for these
 TICK = 0.05  # seconds before the clock is looked at; until then tuples looked at tell the time
 ANEW = 1.5  # what recomputing takes in a commit, comparison included, against the first evaluation
 MUCH = 0.5  # of all below: so many changes, and recomputing is taken at once
 RECENT = 0.2  # the weight of the newest change in what a change has cost of late
-WELL = 0.8  # of recomputing: an update of which more is expected is not tried
+WELL = 0.8  # of recomputing: an update of many changes of which more is expected is not tried
 MANY = 10  # changes whose costs even out
-LARGE_SHARE = 0.5  # of recomputing: the time that an update of many changes may take
+LARGE = (0.5, 1.0, WELL)  # of recomputing: what one of many may take in any case, what at most, and step 5
 HOPE = 2.0  # and it may take so many times what is expected of it, up to the time of recomputing
 DEARER = 1.5  # what an abandoned update would have cost, against what it has
 RETRY = 0.95  # each time that recomputing is taken, an update seems a little cheaper: it is tried again
 SPEED = 8_000_000.0  # tuples looked at in a second, until it has been measured
+SLOWEST, FASTEST = SPEED / 8, SPEED * 4  # what is measured beyond was a machine that did something else
+SLOW = 20e-6  # seconds for a rule instance: a first evaluation that took longer was compiling kernels
 ENOUGH = 5_000  # tuples looked at by an update that the speed can be measured with
 
 
@@ -69,14 +72,14 @@ class Past:
             return None
         return (lost * (self.lost or 0.0) + gained * (self.gained or 0.0)) / self.speed
 
-    def learn(self, lost: int, gained: int, work: int) -> None:
-        """An update has looked at so many tuples."""
+    def learn(self, lost: int, gained: int, work: int, *, at_least: bool = False) -> None:
+        """An update has looked at so many tuples, or would have looked at so many at least."""
         changes = max(1, lost + gained)
         rate = max(1, work) / changes
         if lost:
-            self.lost = _mean(self.lost, rate, changes)
-        if gained and not lost:  # together with losses, these are what has cost most
-            self.gained = _mean(self.gained, rate, changes)
+            self.lost = _mean(self.lost, max(rate, (self.lost or 0.0) * at_least), changes)
+        if gained and (not lost or self.gained is None):  # losses are what costs most
+            self.gained = _mean(self.gained, max(rate, (self.gained or 0.0) * at_least), changes)
 
     def hope(self) -> None:
         """An update was not tried: it may have become cheaper meanwhile."""
@@ -86,7 +89,7 @@ class Past:
     def measure(self, work: int, seconds: float) -> None:
         """So many tuples were looked at in so many seconds."""
         if work >= ENOUGH:
-            self.speed = _mean(self.speed, work / seconds, 5)
+            self.speed = min(max(_mean(self.speed, work / seconds, 5), SLOWEST), FASTEST)
 
 
 def _mean(old: float | None, new: float, times: int) -> float:
@@ -118,7 +121,8 @@ class Auto:
         """Semi-naive; the time it takes is remembered."""
         started = perf_counter()
         reports = self._recompute.start(stratum, keeper, watch)
-        self._took(stratum, ANEW * (perf_counter() - started))
+        took = min(perf_counter() - started, LEAST + SLOW * considered(reports))
+        self._took(stratum, ANEW * took)
         return reports
 
     def update(
@@ -140,11 +144,11 @@ class Auto:
         if lost + gained > MUCH * below:
             return self._full(stratum, keeper, watch, f"{changes}, of {_count(below, 'tuple')}")
         expected = past.expected(lost, gained)  # step 4
-        if expected is not None and expected > max(WELL * past.full, LEAST):  # step 5
+        share, most, well = (SHARE, MOST_SHARE, MOST_SHARE) if lost + gained < MANY else LARGE
+        if expected is not None and expected > max(well * past.full, LEAST):  # step 5
             why = f"{changes}: {_ms(expected)} expected, recomputing took {_ms(past.full)}"
             past.hope()
             return self._full(stratum, keeper, watch, why)
-        share, most = (SHARE, KNOWN_SHARE) if lost + gained < MANY else (LARGE_SHARE, 1.0)
         hope = min(HOPE * (expected or 0.0), most * past.full)
         allowed = max(share * past.full, hope, LEAST)
         started = perf_counter()
@@ -158,9 +162,10 @@ class Auto:
         try:  # step 6
             reports = self._ranked.update(change, keeper, watch_clock, work)
         except Abandoned:  # step 7
-            keeper.undo(stratum.relations)
             took = perf_counter() - started
-            past.learn(lost, gained, int(DEARER * took * past.speed))
+            past.measure(work, took)
+            past.learn(lost, gained, int(DEARER * took * past.speed), at_least=True)
+            keeper.undo(stratum.relations)
             why = f"{changes}: an update was abandoned after {_ms(took)}, recomputing took {_ms(past.full)}"
             return [PhaseReport(phase="abandoned"), *self._full(stratum, keeper, watch, why)]
         past.measure(cost(reports), perf_counter() - started)

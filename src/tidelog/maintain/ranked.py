@@ -110,7 +110,7 @@ class Ranked:
         self, change: StratumChange, keeper: Keeper, watch: Watch, budget: int | None
     ) -> list[PhaseReport]:
         """Step 1, for one stratum."""
-        lost, mixed, *others = change.once(
+        delete_lost, delete_mixed, *others = change.once(
             self.name,
             lambda: (
                 delete(change, Instances.LOST),
@@ -119,7 +119,9 @@ class Ranked:
                 insert(change, ranks=True),
             ),
         )
-        return Phases(keeper, watch, budget).run(mixed if _gains(change, keeper) else lost, *others)
+        return Phases(keeper, watch, budget).run(
+            delete_mixed if _gains(change, keeper) else delete_lost, *others
+        )
 
 
 def delete(change: StratumChange, instances: Instances) -> Sweep:

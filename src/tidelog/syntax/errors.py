@@ -124,9 +124,6 @@ class EvaluationError(TidelogError):
             f"  = note: with {shown or 'no variables'}"
         )
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return EvaluationError, (self.message, self.rule, self.values, self.span)
-
 
 def _short(value: object) -> str:
     """The value as Python writes it; a long one is cut, and its length told."""

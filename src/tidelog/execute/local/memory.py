@@ -200,18 +200,21 @@ copy: Callable[[int, int, int], None] = _operation(3, _emit_memcpy, result=False
 
 # Large blocks are read at random all over. In pages of 4 KB most of these reads would also have to
 # look up where the page is; the kernel is asked for pages of 2 MB.
-HUGE_PAGE = 1 << 21
-HUGE_FROM = 4 * HUGE_PAGE
+PAGE = 1 << 12
+HUGE_FROM = 1 << 23
 MADV_HUGEPAGE = 14
 HAS_HUGE_PAGES = sys.platform == "linux"
 
 
 @kernel
 def use_huge_pages(block: int, size: int) -> None:
-    """Ask for huge pages within a block, where they fit."""
+    """Ask for huge pages in all of a block.
+
+    In all of it: advice for a part would make two mappings of one, and `realloc` would have to copy them.
+    """
     if HAS_HUGE_PAGES and block and size >= HUGE_FROM:
-        start = (block + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1)
-        end = (block + size) & ~(HUGE_PAGE - 1)
+        start = block & ~(PAGE - 1)
+        end = (block + size + PAGE - 1) & ~(PAGE - 1)
         _madvise(start, end - start, MADV_HUGEPAGE)
 
 

@@ -163,6 +163,11 @@ class StoredRelation:
         for key in tuple(self._resting):
             self.index(key)
 
+    def list_resting(self) -> None:
+        """Let resting indexes be there as they are: somebody else fills them."""
+        self.indexes, self._resting = {**self.indexes, **self._resting}, {}
+        self._list_indexes()
+
     def _list_indexes(self) -> None:
         self._index_list = np.array([i.address for i in self.indexes.values()] or [0], np.int64)
         self.record[at.INDEXES] = self._index_list.ctypes.data

@@ -28,9 +28,9 @@ class Ledger:
         self.stored = stored
         self.record: Words = np.zeros(at.LEDGER_WORDS, np.int64)
         self.address = int(self.record.ctypes.data)
-        stored.record[local.LEDGER] = self.address
         if not ledgers.make_room(stored.address, self.address):
             raise MemoryError
+        stored.record[local.LEDGER] = self.address
         (renewal.fill_new if new else renewal.fill_marks)(stored.address, explicit)
 
     def free(self) -> None:
@@ -73,19 +73,22 @@ class Ledger:
         """Have numbers for rows from now on."""
         if not self.record[at.NUMBERS]:
             size = 8 * max(1, int(self.record[at.ROOM]))
-            self.record[at.NUMBERS] = memory.allocate_zeroed(size)
-            self.record[at.OLD_NUMBERS] = memory.allocate_sparse(size)
-            if not (self.record[at.NUMBERS] and self.record[at.OLD_NUMBERS]):
-                raise MemoryError
+            self._have(at.NUMBERS, at.OLD_NUMBERS, size)
 
     def keep_traces(self) -> None:
         """Have traces for rows from now on."""
         if not self.record[at.TRACES]:
             size = 4 * max(1, int(self.record[at.ROOM]))
-            self.record[at.TRACES] = memory.allocate_zeroed(size)
-            self.record[at.OLD_TRACES] = memory.allocate_sparse(size)
-            if not (self.record[at.TRACES] and self.record[at.OLD_TRACES]):
-                raise MemoryError
+            self._have(at.TRACES, at.OLD_TRACES, size)
+
+    def _have(self, field: int, old: int, size: int) -> None:
+        """Make two arrays, or none."""
+        arrays = memory.allocate_zeroed(size), memory.allocate_sparse(size)
+        if not all(arrays):
+            for array in arrays:
+                memory.free(array)
+            raise MemoryError
+        self.record[field], self.record[old] = arrays
 
     def keep_scratch(self) -> None:
         """Have the arrays that a fixpoint in step works with."""
@@ -202,7 +205,7 @@ class Aside:
     def put_back(self, now: Ledger | None) -> None:
         """The relation is what it was; `now` is the ledger of what replaced it."""
         stored = self.stored
-        stored.wake_indexes()
+        stored.list_resting()
         if now is not None:
             now.free()
         for field in (local.ROWS, local.SLOTS):

@@ -183,7 +183,7 @@ def tally(code: int, cursor: int) -> int:
         return NO_MEMORY
     numbers = word(ledger, NUMBERS) + 8 * row
     both = load64(numbers) + word(code, form + F_SIGN)
-    if both & LOW == 0 and word(code, form + F_SIGN) > 0:
+    if both & LOW == KNOWN and word(code, form + F_SIGN) > 0:
         return TOO_MANY  # more derivations than a count can hold
     store64(numbers, both)
     return DONE

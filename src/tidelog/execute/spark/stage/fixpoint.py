@@ -36,8 +36,8 @@ class MissingError(UnsupportedError):
     def __init__(self) -> None:
         super().__init__(
             "error[TL0611]: the Python of Spark's workers has no Tidelog\n"
-            "  = hint: install it there; on one machine, set PYSPARK_PYTHON to the Python that has it, before "
-            "the session is made\n"
+            "  = hint: install it there; on one machine, set PYSPARK_PYTHON to the Python that has it "
+            "before the session is made\n"
             "  = hint: spark.tidelog.fixpoint=frames does without, and is slow"
         )
 

@@ -1,0 +1,64 @@
+"""What `auto` remembers of updates, and what it expects of the next one."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidelog.maintain.auto import FASTEST, SLOWEST, SPEED, Past
+
+
+def test_nothing_is_expected_at_first() -> None:
+    past = Past(1.0)
+    assert past.expected(1, 0) is None
+    past.learn(1, 0, 800)
+    assert past.expected(1, 0) == pytest.approx(800 / SPEED)
+    assert past.expected(10, 0) == pytest.approx(8_000 / SPEED)
+    assert past.expected(0, 1) is None
+
+
+def test_commits_that_lose_and_gain_teach_both() -> None:
+    past = Past(1.0)
+    past.learn(5, 5, 1_000)
+    assert past.expected(5, 5) == pytest.approx(1_000 / SPEED)
+    past.learn(0, 10, 100)
+    assert past.gained is not None
+    assert past.lost is not None
+    assert past.gained < past.lost
+
+
+def test_an_abandoned_update_never_makes_the_next_look_cheaper() -> None:
+    past = Past(1.0)
+    past.learn(1, 0, 1_000_000)
+    past.learn(1, 0, 1_000, at_least=True)
+    assert past.lost == pytest.approx(1_000_000)
+    past.learn(1, 0, 5_000_000, at_least=True)
+    assert past.lost is not None
+    assert past.lost > 1_000_000
+
+
+def test_updates_that_are_not_tried_seem_cheaper_in_time() -> None:
+    past = Past(1.0)
+    past.learn(1, 0, 1_000_000)
+    before = past.expected(1, 0)
+    past.hope()
+    after = past.expected(1, 0)
+    assert before is not None
+    assert after is not None
+    assert after < before
+
+
+@pytest.mark.parametrize(("seconds", "bound"), [(60.0, SLOWEST), (1e-9, FASTEST)])
+def test_a_stalled_machine_does_not_spoil_the_speed(seconds: float, bound: float) -> None:
+    past = Past(1.0)
+    for _ in range(50):
+        past.measure(10_000, seconds)
+    assert past.speed == pytest.approx(bound)
+    for _ in range(50):
+        past.measure(10_000, 10_000 / SPEED)
+    assert past.speed == pytest.approx(SPEED, rel=0.1)
+
+
+def test_few_tuples_do_not_tell_the_speed() -> None:
+    past = Past(1.0)
+    past.measure(10, 1.0)
+    assert past.speed == SPEED
