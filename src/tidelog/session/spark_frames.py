@@ -155,6 +155,12 @@ def given_frame(
     of_changes = verb == APPLY
     heading, code = f"cannot {verb} {relation}", "TL0505" if note else "TL0504"
     notes = [note] if note else []
+    if frame.isStreaming:
+        raise data_error(
+            code,
+            f"{heading}: a stream has no end, so it cannot be computed",
+            hint="give each of its batches, with df.writeStream.foreachBatch(...)",
+        )
     fields = frame.schema.fields
     chosen = [i for i, f in enumerate(fields) if not (of_changes and f.name in CHANGE_COLUMNS)]
     names = [fields[i].name for i in chosen]
@@ -203,7 +209,7 @@ def _listed(fields: Sequence[object]) -> str:
 
 def no_frames(what: str, hint: str) -> UnsupportedError:
     """The error of asking for or giving DataFrames where they cannot be."""
-    return UnsupportedError(f"error[TL0609]: {what}\n  = hint: {hint}")
+    return UnsupportedError(f"error[TL0612]: {what}\n  = hint: {hint}")
 
 
 def keys_in_frames(relation: str) -> UnsupportedError:

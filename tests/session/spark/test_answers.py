@@ -140,12 +140,12 @@ def test_no_session_no_frames(spark: SparkSession) -> None:
     with pytest.raises(UnsupportedError) as caught:
         db["edge"].to_spark()
     assert str(caught.value) == (
-        "error[TL0609]: edge is not in a Spark session of yours\n"
+        "error[TL0612]: edge is not in a Spark session of yours\n"
         "  = hint: Database(program, spark=session) keeps it there; "
         "session.createDataFrame(answer.to_arrow()) brings it there"
     )
     for relation in ("edge", "path"):
-        with pytest.raises(UnsupportedError, match="TL0609"):
+        with pytest.raises(UnsupportedError, match="TL0612"):
             changes.to_spark(relation)
     with Database(GRAPH, spark=spark, maintained=False) as once:
         changes = once.commit(insert={"edge": spark.createDataFrame([(1, 2)], "x int, y int")})
@@ -156,27 +156,30 @@ def test_no_session_no_frames(spark: SparkSession) -> None:
 
 def test_the_session_is_left_as_it_was(spark: SparkSession) -> None:
     """Its settings, and in the end its memory: what nobody refers to is given back."""
-    context = spark.sparkContext
+    context, settings = spark.sparkContext, dict(spark.conf.getAll)
 
     def stored() -> set[int]:
         gc.collect()
         context._jvm.System.gc()  # type: ignore[union-attr]
         return {int(number) for number in context._jsc.getPersistentRDDs().keySet()}
 
-    settings, before = dict(spark.conf.getAll), stored()
-    db = Database("p(x, y) :- q(x, y).", spark=spark)
-    for i in range(3):
-        db.commit(insert={"q": spark.range(i, i + 9).selectExpr("id", "id + 1")})
-    answer = db["p"]
-    db.commit(delete={"q": spark.range(5).selectExpr("id", "id + 1")})
-    assert stored() - before
-    db.close()
-    assert len(answer.to_list()) == 11
-    del db, answer
-    for _ in range(100):  # Java is asked to look now, and does so when it likes
-        if not stored() - before:
+    def use() -> set[int]:
+        """What a database has stored that was there and is closed."""
+        before = stored()
+        with Database("p(x, y) :- q(x, y).", spark=spark) as db:
+            db.commit(insert={"q": spark.range(9).selectExpr("id", "id + 1")})
+            answer = db["p"]
+            changes = db.commit(delete={"q": spark.range(5).selectExpr("id", "id + 1")})
+            assert (len(changes["p"].deleted), len(answer.to_list())) == (5, 9)
+            return stored() - before
+
+    first = use()
+    assert first
+    for _ in range(30):  # Python and Java both let go when they like, sooner if there is something to do
+        if not first & stored():
             break
-        time.sleep(0.1)
-    assert not stored() - before
+        use()
+        time.sleep(0.5)
+    assert not first & stored()
     assert dict(spark.conf.getAll) == settings
     assert spark.range(3).count() == 3

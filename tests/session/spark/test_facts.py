@@ -98,92 +98,6 @@ def test_relations_without_columns(spark: SparkSession) -> None:
         assert (len(db["P"]), list(db["Q"]), db["P"].to_spark().count()) == (0, [], 0)
 
 
-# --- change feeds ----------------------------------------------------------------
-
-
-def test_apply(spark: SparkSession) -> None:
-    schema = "_change_type string, to long, from long"
-    with Database(TYPED, spark=spark) as db:
-        db.commit(insert={"Edge": [(1, 2), (2, 3), (4, 5)]})
-        with db.transaction() as tx:
-            changes: Rows = [
-                ("update_preimage", 3, 2),
-                ("update_postimage", 4, 2),
-                ("insert", 2, 1),
-                ("delete", 5, 4),
-                ("delete", 5, 4),
-                ("delete", 8, 8),
-                ("insert", 9, 9),
-                ("delete", 9, 9),
-            ]
-            tx.apply("Edge", edges(spark, changes, schema))
-        assert list(db["Edge"]) == [(1, 2), (2, 4), (9, 9)]
-        assert (tx.report.ignored_inserts, tx.report.ignored_deletes) == (1, 1)
-        before = db.version
-        for kind, shown in (("upsert", "'upsert'"), (None, "'null'")):
-            with pytest.raises(DataError) as caught, db.transaction() as tx:
-                tx.apply("Edge", edges(spark, [("insert", 1, 1), (kind, 1, 2)], schema))
-            assert str(caught.value) == (
-                "error[TL0504]: cannot change Edge: a wrong row\n"
-                f"  --> _change_type: {shown} is none of insert, update_postimage, delete, update_preimage"
-            )
-        assert (list(db["Edge"]), db.version) == ([(1, 2), (2, 4), (9, 9)], before)
-
-
-def test_the_last_version_counts(spark: SparkSession) -> None:
-    schema = "x double, _change_type string, _commit_version int, _commit_timestamp timestamp"
-    nan = float("nan")
-    rows: Rows = [
-        (0.0, "insert", 1, None),
-        (0.0, "delete", 2, None),
-        (-0.0, "delete", 1, None),
-        (-0.0, "insert", 3, None),
-        (nan, "delete", 2, None),
-        (nan, "insert", 2, None),
-        (1.5, "insert", 10, None),
-        (1.5, "delete", 9, None),
-    ]
-    with Database("input relation R(x: double)", spark=spark) as db:
-        db.commit(insert={"R": [(0.0,)]})
-        with db.transaction() as tx:
-            tx.apply("R", edges(spark, rows, schema))
-        assert repr(list(db["R"])) == "[(-0.0,), (1.5,), (nan,)]"
-
-
-def test_changes_of_one_database_are_facts_of_another(spark: SparkSession) -> None:
-    with Database(TYPED, spark=spark) as one, Database("p(x, y) :- q(x, y).", spark=spark) as other:
-        for insert, delete in (([(1, 2), (2, 3)], []), ([(3, 4)], [(1, 2)])):
-            changes = one.commit(insert={"Edge": insert}, delete={"Edge": delete})
-            with other.transaction() as tx:
-                tx.apply("q", changes.to_spark("Path"))
-            assert list(other["p"]) == list(one["Path"])
-
-
-def test_what_cannot_be_applied(spark: SparkSession) -> None:
-    with Database(TYPED, spark=spark) as db, db.transaction() as tx:
-        with pytest.raises(DataError) as caught:
-            tx.apply("Edge", edges(spark, [(1, 2)]))
-        assert str(caught.value) == (
-            "error[TL0504]: cannot change Edge: the DataFrame has no column _change_type of strings\n"
-            "  = note: its columns are from: bigint, to: bigint\n"
-            "  = hint: tx.insert and tx.delete take rows without it"
-        )
-        with pytest.raises(DataError) as caught:
-            tx.insert("Edge", edges(spark, [(1, 2, "insert")], "from long, to long, _change_type string"))
-        assert str(caught.value) == (
-            "error[TL0504]: cannot insert into Edge: 3 columns instead of 2 (from: s64, to: s64)\n"
-            "  = note: the columns of the DataFrame are from: bigint, to: bigint, _change_type: string\n"
-            "  = hint: tx.apply takes a DataFrame with _change_type"
-        )
-        with pytest.raises(UnsupportedError, match="TL0609"):
-            tx.apply("Edge", [(1, 2, "insert")])  # type: ignore[arg-type]
-    with Database(TYPED, engine="substitution").transaction() as tx:
-        with pytest.raises(UnsupportedError, match="TL0609"):
-            tx.apply("Edge", edges(spark, [(1, 2)]))
-        tx.insert("Edge", edges(spark, [(1, 2)]))  # an engine in this process fetches it
-    assert tx.changes["Path"].inserted == [(1, 2)]
-
-
 # --- computed once, at commit ----------------------------------------------------
 
 
@@ -264,7 +178,7 @@ def test_primary_keys_are_not_for_frames(spark: SparkSession) -> None:
             with pytest.raises(UnsupportedError) as caught:
                 change("R", edges(spark, [(1, 2)]))
             assert str(caught.value) == (
-                "error[TL0609]: R has a primary key, and keys are not checked in Spark yet\n"
+                "error[TL0612]: R has a primary key, and keys are not checked in Spark yet\n"
                 "  = hint: give it rows of this process, as in df.toArrow(), or declare it without the key"
             )
         tx.insert("R", edges(spark, [(1, 2)]).toArrow())
@@ -378,6 +292,21 @@ def test_types_come_with_the_first_facts(spark: SparkSession) -> None:
             "  --> column 2 (c1) has no type yet, `n` of the DataFrame is decimal(3,2)",
             '  = hint: d: dates have no type in the language; F.unix_date("d") counts the days',
             '  = hint: n: convert it, as in F.col("n").cast("double")',
+        ]
+
+
+def test_strings_are_compared_as_they_are(spark: SparkSession) -> None:
+    """Whatever a column of the DataFrame takes for the same."""
+    with Database("p(x) :- q(x).", spark=spark) as db:
+        db.commit(insert={"q": spark.sql("select collate(s, 'UTF8_LCASE') s from values ('a'), ('A') t(s)")})
+        assert list(db["p"]) == [("A",), ("a",)]
+
+
+def test_streams_are_not_facts(spark: SparkSession) -> None:
+    with Database("p(x) :- q(x).", spark=spark) as db:
+        assert raised(db, "q", spark.readStream.format("rate").load().select("value")) == [
+            "error[TL0504]: cannot insert into q: a stream has no end, so it cannot be computed",
+            "  = hint: give each of its batches, with df.writeStream.foreachBatch(...)",
         ]
 
 
