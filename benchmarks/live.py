@@ -132,6 +132,9 @@ def warm(program: str, algorithm: str, engine: str, threads: int, tables: Tables
     live = Live(program, algorithm, engine, threads)
     for change in (Change(insert=few), some, some.reverse):
         live.commit(change)
+    if algorithm == "auto":  # the other thing that it may choose
+        live.db.algorithm = "recompute"
+        live.commit(some)
     live.close()
 
 
