@@ -21,7 +21,6 @@ TARGET = "target"
 
 def common(layout: Layout, relation: Relation, frame: DataFrame, target: Column | None = None) -> DataFrame:
     """The rows of a relation in common columns; with a target, the task that each row goes to."""
-    types = column_types(relation)
     place = {name: f"c{i}" for i, name in enumerate(layout.columns[relation.name])}
     columns = [F.lit(layout.numbers[relation.name]).cast("int").alias("relation")]
     for name in layout.names:
@@ -31,7 +30,6 @@ def common(layout: Layout, relation: Relation, frame: DataFrame, target: Column 
     columns.append(F.lit(None).cast("string").alias("said"))
     if target is not None:
         columns.append(target.alias(TARGET))
-    assert len(types) == len(place)
     return frame.select(*columns)
 
 
