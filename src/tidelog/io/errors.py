@@ -12,6 +12,7 @@ the types earlier facts gave, TL0506 an unknown relation, TL0507 a wrong option.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from tidelog.io.values import shown
@@ -19,6 +20,7 @@ from tidelog.program.model import Column
 from tidelog.syntax.errors import DataError
 
 MOST_SHOWN = 10
+_CONDITION = re.compile(r"\[[A-Z][A-Z0-9_.]+\] .*")
 
 
 class Problems:
@@ -75,3 +77,10 @@ def wrong_arity(count: int, columns: Sequence[Column]) -> str:
     """A sentence about a row that is too short or too long."""
     expected = ", ".join(f"{c.name}: {c.type}" for c in columns)
     return f"{count} column{'s' if count != 1 else ''} instead of {len(columns)} ({expected})"
+
+
+def said(error: Exception) -> str:
+    """The line of a Spark error that tells most: one that begins with the name of a condition."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    found = (_CONDITION.search(line) for line in lines)
+    return next((named[0] for named in found if named), lines[0])

@@ -8,7 +8,6 @@ for their rows.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,7 +15,7 @@ from functools import cached_property
 from threading import RLock
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
-from tidelog.io.errors import column_place, data_error, wrong_arity, wrong_value
+from tidelog.io.errors import column_place, data_error, said, wrong_arity, wrong_value
 from tidelog.io.values import accept, read_integer, shown
 from tidelog.program.model import Column, Relation, Value
 from tidelog.program.types import UNKNOWN
@@ -28,9 +27,6 @@ if TYPE_CHECKING:
     from tidelog.execute.spark.schema import DataFrame, SparkSession
     from tidelog.execute.spark.state import Rows
     from tidelog.plan.maintenance import Delta
-
-
-_CONDITION = re.compile(r"\[[A-Z][A-Z0-9_.]+\] .*")
 
 
 @runtime_checkable
@@ -96,7 +92,7 @@ class GivenFrame:
         wrong = explain(error)
         if wrong is None:
             what = f"{self.heading}: Spark cannot compute the DataFrame"
-            return data_error(self.code, what, notes=[_said(error), "nothing has been changed"])
+            return data_error(self.code, what, notes=[said(error), "nothing has been changed"])
         place, hint = f"{self.heading}: a wrong row", None
         if wrong.kind == "change":
             line = f"  --> _change_type: {shown(wrong.value)} is none of {', '.join(ADDS + TAKES)}"
@@ -109,13 +105,6 @@ class GivenFrame:
             value, reason = _reason(wrong.value, column)
             line = f"  --> {wrong_value(wrong.column, column, value, reason)}"
         return data_error(self.code, place, [line], hint=hint)
-
-
-def _said(error: Exception) -> str:
-    """The line of a Spark error that tells most: one that begins with the name of a condition."""
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    found = (_CONDITION.search(line) for line in lines)
-    return next((named[0] for named in found if named), lines[0])
 
 
 def _reason(text: str, column: Column) -> tuple[object, str]:
