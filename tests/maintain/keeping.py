@@ -123,6 +123,7 @@ class Live:
                 name
             )
             assert self.keeper.changed(name) == (len(deleted), len(inserted)), name
+            assert rows_of(relation, self.keeper.facts(name)) == self.facts[name], name
             assert rows_of(relation, self.keeper.table(name)) == self.model[name], name  # as before, still
             self._no_mark_is_left(name)
             if deleted or inserted:
@@ -136,6 +137,7 @@ class Live:
         """The keeper holds what the oracle says, and nothing of a commit is left."""
         for name, relation in self._all.relations.items():
             assert rows_of(relation, self.keeper.table(name)) == self.model[name], name
+            assert rows_of(relation, self.keeper.facts(name)) == self.facts[name], name
             marks = {row: standing.marks for row, standing in self.keeper.standing(name).items()}
             assert {row for row, mark in marks.items() if mark & Mark.HELD} == self.model[name], name
             assert {row for row, mark in marks.items() if mark & Mark.EXPLICIT} == self.facts[name], name

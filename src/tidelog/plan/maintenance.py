@@ -281,6 +281,9 @@ class Keeper(Executor, Protocol):
     def retract_rows(self, relation: str, rows: Sequence[Row] | pa.Table) -> int:
         """The reverse of `assert_rows`; the number of rows that were explicit before."""
 
+    def facts(self, relation: str) -> pa.Table:
+        """The explicit tuples of a relation, with what the commit under way has asserted and retracted."""
+
     def derives(self, relations: Sequence[str]) -> None:
         """Say which relations rules derive into; in all others a tuple holds if it is explicit."""
 

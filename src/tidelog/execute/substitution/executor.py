@@ -182,6 +182,14 @@ class SubstitutionExecutor:
                 changed += 1
         return changed
 
+    def facts(self, relation: str) -> pa.Table:
+        """The tuples that are explicit now, in no order."""
+        from tidelog.execute.substitution.arrow import table_of
+
+        stored = self._relations[relation]
+        explicit = [row for row, entry in stored.entries.items() if entry.marks & Mark.EXPLICIT]
+        return table_of(stored.relation, explicit)
+
     def _committing(self, relation: str) -> StoredRelation:
         if self._before is None:
             raise InternalError("no commit is under way")

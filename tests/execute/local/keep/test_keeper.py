@@ -149,6 +149,22 @@ def test_the_old_answers_are_seen_also_in_the_middle_of_a_renewal() -> None:
     assert kept.rows("p") == old
 
 
+@pytest.mark.parametrize("algorithm", ["recompute", "dred", "counting"])
+def test_facts_are_what_is_explicit_now(algorithm: str) -> None:
+    kept = Kept(algorithm=algorithm, e={(1, 2), (2, 3)}, p={(7, 8), (1, 3)})
+
+    def facts() -> list[set[Row]]:
+        return [rows_of(kept.program.relations[n], kept.keeper.facts(n)) for n in ("e", "p", "q")]
+
+    assert facts() == [{(1, 2), (2, 3)}, {(7, 8), (1, 3)}, set()]
+    kept.change(delete={(1, 2), (9, 9)}, insert={(3, 4)})
+    assert facts() == [{(2, 3), (3, 4)}, {(7, 8), (1, 3)}, set()]
+    kept.maintenance.rollback()
+    assert facts() == [{(1, 2), (2, 3)}, {(7, 8), (1, 3)}, set()]
+    kept.commit(delete={(1, 2)})
+    assert facts() == [{(2, 3)}, {(7, 8), (1, 3)}, set()]
+
+
 def test_a_delta_stays_what_it_was() -> None:
     """Also once its rows are gone, and their places have been used again."""
     kept = Kept(e=chain(4))

@@ -397,6 +397,12 @@ class LocalKeeper(LocalExecutor):
         cells = stored.cells
         return CellDelta(stored.relation, cells[lost], cells[gained], self.to_table)
 
+    def facts(self, relation: str) -> pa.Table:
+        """The tuples that are explicit now."""
+        stored = self.relations[relation]
+        explicit = np.flatnonzero(self.ledger(relation).marks & np.uint16(Mark.EXPLICIT))
+        return self.to_table(stored.relation, stored.cells[explicit])
+
     def standing(self, relation: str) -> dict[Row, Standing]:
         """All stored tuples with what is known of them."""
         stored, ledger = self.relations[relation], self.ledger(relation)
