@@ -34,6 +34,7 @@ class Operation(NamedTuple):
 
 
 Changed = Mapping[str, tuple[Relation, "Delta", tuple[int, int]]]
+Batch = tuple[str, int]
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class Work:
     """A commit to be made: from one definition to another (from none, the first time), and rows.
 
     `forgettable` are relations that are dropped if they hold nothing and nothing speaks of them any more.
+    `batch` is the stream that a commit comes from and its number there, to be kept with the commit.
     """
 
     old: Definition | None
@@ -49,6 +51,7 @@ class Work:
     version: int
     forgettable: Collection[str] = ()
     ignored_deletes: int = 0
+    batch: Batch | None = None
 
 
 @dataclass(frozen=True)

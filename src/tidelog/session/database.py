@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, NamedTuple, Self, cast
 from weakref import WeakSet, finalize
 
 from tidelog.execute import EXECUTORS, open_executor
-from tidelog.io.output import write_files
+from tidelog.io.writing import write_files
 from tidelog.plan.executor import Executor
 from tidelog.program.model import Program, Relation
 from tidelog.session.answer import Answer
-from tidelog.session.backend import Backend, Operation, Outcome, Work
+from tidelog.session.backend import Backend, Batch, Operation, Outcome, Work
 from tidelog.session.changes import ChangeSet
 from tidelog.session.definition import Definition
-from tidelog.session.errors import UnknownRelationError, closed, no_choice, rows_by_relation
+from tidelog.session.errors import UnknownRelationError, check_batch, closed, no_choice, rows_by_relation
 from tidelog.session.evaluate import fact_tables
 from tidelog.session.keys import Keys
 from tidelog.session.recomputed import Recomputed
@@ -99,6 +99,7 @@ class Database:
         self._reading = RLock()  # nobody reads from an engine while it changes
         self._answers: WeakSet[Answer] = WeakSet()
         self._keys = Keys()
+        self._batches: dict[str, int] = {}  # the last one of each stream
         self._subscriptions = Subscriptions()
         for fact in definition.facts:
             relation = definition.relations[fact.relation]
@@ -117,6 +118,11 @@ class Database:
     def program(self) -> Program:
         """The checked program."""
         return self._state.definition.program
+
+    @property
+    def spark(self) -> object | None:
+        """The Spark session that the database was given."""
+        return self._spark
 
     @property
     def rules(self) -> list[NumberedText]:
@@ -175,18 +181,22 @@ class Database:
 
     def write(self, directory: str | Path) -> list[Path]:
         """Write every output relation to its file, all of them or none; the files written."""
-        with self._reading:
-            backend = self._started()
-            outputs = [(r, backend.table(r)) for r in self.relations.values() if r.is_output]
-        return write_files(outputs, Path(directory))
+        outputs = [(r, self[r.name].held()) for r in self.relations.values() if r.is_output]
+        return write_files(outputs, Path(directory), by_spark=self._spark is not None)
 
     # --- changing ----------------------------------------------------------------
 
-    def transaction(self) -> Transaction:
-        """Begin a transaction; there is one at a time, another thread waits for its turn."""
+    def transaction(self, *, batch: Batch | None = None) -> Transaction:
+        """Begin a transaction; there is one at a time, another thread waits for its turn.
+
+        `batch` is the name of a stream and the number of a batch of it. A batch that has been committed, or a
+        later one of the same stream, is not committed again: nothing changes, and the version stays.
+        """
         self._check_open()
+        if batch is not None:
+            check_batch(batch)
         self._writer.begin()
-        begun = Transaction(self, self._state.definition, self._keys)
+        begun = Transaction(self, self._state.definition, self._keys, batch)
         # One that is dropped without an end gives its turn back when it is collected.
         release = finalize(begun, _end, self._writer, self._keys)
         release.atexit, begun.release = False, release
@@ -251,6 +261,11 @@ class Database:
     def _commit(self, transaction: Transaction) -> None:
         with self._reading:
             definition = new = self._state.definition
+            batch = transaction.batch
+            if batch is not None and batch[1] <= self._batches.get(batch[0], -1):
+                report = Reporting(Report(version=self.version, maintained=self._maintained))
+                changes = ChangeSet(definition.relations, {}, self.version, self._spark)
+                return transaction.committed(changes, report)
             if self._backend is None and not definition.silent:
                 self._started()
             if transaction.rules.any or transaction.types:
@@ -260,10 +275,10 @@ class Database:
             if unknown:
                 new = new.with_given(unknown)
             version, ignored = self._state.version + 1, transaction.ignored_deletes
-            if operations or new is not definition:
-                first = self._backend is None
+            if operations or new is not definition or batch is not None:
+                old = None if self._backend is None else definition
                 forgettable = transaction.rules.forgettable()
-                work = Work(None if first else definition, new, operations, version, forgettable, ignored)
+                work = Work(old, new, operations, version, forgettable, ignored, batch)
                 self._carry_out(work, transaction)
             else:
                 empty = Report(version=version, ignored_deletes=ignored, maintained=self._maintained)
@@ -303,6 +318,8 @@ class Database:
                 backend.commit()
                 self._backend = backend
                 self._state = _State(outcome.definition, work.version, report)
+                if work.batch is not None:
+                    self._batches[work.batch[0]] = work.batch[1]
                 if transaction is not None:
                     self._keys.keep()
                     transaction.committed(changes, report)

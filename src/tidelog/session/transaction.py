@@ -9,13 +9,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self, cast
 
-from tidelog.io.facts import find_facts, read_facts
+from tidelog.io.facts import Facts, read_facts
+from tidelog.io.places import Place, find_facts
 from tidelog.io.plain import PlainRows, Row, rows_of_table
 from tidelog.io.rows import table_of_rows
+from tidelog.io.spark_files import facts_frame
 from tidelog.program.model import Column, Relation
 from tidelog.program.types import UNKNOWN
 from tidelog.session import spark_frames
-from tidelog.session.backend import Operation
+from tidelog.session.backend import Batch, Operation
 from tidelog.session.changes import ChangeSet
 from tidelog.session.definition import Definition, Types, columns_with
 from tidelog.session.errors import UnknownRelationError, ended, no_key, not_committed
@@ -34,6 +36,10 @@ class Home(Protocol):
 
     engine: str
 
+    @property
+    def spark(self) -> object | None:
+        """The Spark session that it was given."""
+
     def finish(self, transaction: Transaction, *, commit: bool) -> None:
         """End the transaction; a commit leaves its changes and its report there."""
 
@@ -50,8 +56,9 @@ class Transaction:
     the transaction is committed.
     """
 
-    def __init__(self, home: Home, definition: Definition, keys: Keys) -> None:
+    def __init__(self, home: Home, definition: Definition, keys: Keys, batch: Batch | None = None) -> None:
         self._home = home
+        self.batch = batch
         self._definition = definition
         self._keys = keys
         self._open = True
@@ -139,20 +146,31 @@ class Transaction:
     def load(self, directory: str | Path) -> None:
         """Add the facts of every input relation, each from its file in the directory."""
         self._check_open()
-        definition = self._known()
-        inputs = [r for r in definition.relations.values() if r.is_input]
-        paths = find_facts(inputs, Path(directory))
-        read = []
-        for relation in inputs:
-            columns = self._columns(relation.name)
-            assert columns is not None
+        inputs = [r for r in self._known().relations.values() if r.is_input]
+        self.read(find_facts(inputs, Path(directory)))
+
+    def read(self, places: Mapping[str, Place]) -> None:
+        """Add the facts of some relations, each from its place; on Spark large ones stay there."""
+        self._check_open()
+        read: list[tuple[Relation, tuple[Column, ...], Facts]] = []
+        frames: list[tuple[str, DataFrame]] = []
+        for name, place in places.items():
+            columns, relation = self._columns(name), self._known().relations.get(name)
+            if columns is None or relation is None:
+                raise UnknownRelationError(name, self._known().relations)
             typed = replace(relation, columns=columns)
-            read.append((relation, columns, read_facts(typed, paths[relation.name])))
+            frame = facts_frame(self._home.spark, typed, place)
+            if frame is None:
+                read.append((relation, columns, read_facts(typed, place)))
+            else:
+                frames.append((name, frame))
         mark = self._keys.mark()
         try:
             for relation, _, facts in read:
                 if relation.key:
                     self._keys.insert(relation, rows_of_table(facts.table, facts.columns))
+            for name, frame in frames:
+                self._change_by_frame(name, frame, _verb(True))
         except BaseException:
             self._keys.undo(mark)
             raise
