@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests import spark_session
 from tidelog.execute import open_executor
 from tidelog.plan.executor import Executor
 
@@ -17,26 +17,49 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """One small session for the whole run, with its files in a temporary directory."""
-    if importlib.util.find_spec("pyspark") is None:
-        pytest.skip("needs pyspark: pip install 'tidelog[spark]'")
-    if shutil.which("java") is None:
-        pytest.skip("needs Java 17 or later")
-    from tidelog.execute.spark.session import start
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`pytest --connect` runs tests that need Spark over Spark Connect."""
+    parser.addoption("--connect", action="store_true", help="the Spark session is one of Spark Connect")
 
-    # Relations in tests are tiny: compiling would take longer than running.
-    settings = {
-        "spark.default.parallelism": "2",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.shuffle.partitions": "2",
-    }
-    java_options = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-    session = start(tmp_path_factory.mktemp("spark"), "local[2]", settings, java_options)
+
+def pytest_collection_modifyitems(config: pytest.Config, items: Iterable[pytest.Item]) -> None:
+    """Where tests are spread over processes, one of them has all that need the Spark session."""
+    if config.pluginmanager.hasplugin("xdist"):
+        for item in items:
+            if _needs_spark(item):
+                item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+def _needs_spark(item: pytest.Item) -> bool:
+    """By its fixtures, or as a page of the documentation that starts a session."""
+    given = getattr(item, "callspec", None)
+    values = [] if given is None else given.params.values()
+    pages = [value for value in values if isinstance(value, Path) and value.suffix == ".md"]
+    return (
+        "spark" in getattr(item, "fixturenames", ())
+        or any(isinstance(value, str) and value == "spark" for value in values)
+        or any("SparkSession" in page.read_text(encoding="utf-8") for page in pages)
+    )
+
+
+@pytest.fixture(scope="session")
+def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """One small session for the whole run, with its files in a temporary directory."""
+    connect = request.config.getoption("--connect")
+    if reason := spark_session.missing(connect=connect):
+        pytest.skip(reason)
+    begin = spark_session.connected if connect else spark_session.classic
+    session = begin(tmp_path_factory.mktemp("spark"))
     yield session
     session.stop()
+
+
+@pytest.fixture
+def classic(request: pytest.FixtureRequest, spark: SparkSession) -> SparkSession:
+    """The session, for a test that looks into the driver's JVM, which is out of reach over Spark Connect."""
+    if request.config.getoption("--connect"):
+        pytest.skip("looks into the driver's JVM")
+    return spark
 
 
 @pytest.fixture(params=["local", "substitution", "spark"])

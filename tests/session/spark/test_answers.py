@@ -154,8 +154,9 @@ def test_no_session_no_frames(spark: SparkSession) -> None:
             changes.to_spark("path")
 
 
-def test_the_session_is_left_as_it_was(spark: SparkSession) -> None:
+def test_the_session_is_left_as_it_was(classic: SparkSession) -> None:
     """Its settings, and in the end its memory: what nobody refers to is given back."""
+    spark = classic
     context, settings = spark.sparkContext, dict(spark.conf.getAll)
 
     def stored() -> set[int]:
