@@ -40,7 +40,7 @@ def main() -> None:
         directory = Path(name)
         (directory / "path.dl").write_text(PROGRAM)
         (directory / "edge.facts").write_text("a\tb\nb\tc\nc\td\n")
-        run = [tidelog, "run", str(directory / "path.dl"), "-F", name, "-D-"]
+        run = [tidelog, "run", str(directory / "path.dl"), "-F", name, "-D-", "--engine", "local"]
         first = seconds(run, "a\td")
         later = [seconds(run, "a\td") for _ in range(REPEAT)]
         helps = [seconds([tidelog, "--help"], "run") for _ in range(REPEAT)]

@@ -123,7 +123,7 @@ def test_bad_facts(place: Path) -> None:
     (place / "facts/edge.facts").write_text("1\t2\n2\tx\n")
     (place / "out").mkdir()
     (place / "out/path.csv").write_text("old\n")
-    done = tidelog(place, "run", "p.dl", "-F", "facts", "-D", "out")
+    done = tidelog(place, "run", "p.dl", "-F", "facts", "-D", "out", "--engine", "local")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
         "error[TL0501]: cannot read the facts of edge: 1 malformed row\n"
@@ -137,7 +137,8 @@ def test_missing_facts(place: Path) -> None:
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
         "error[TL0502]: no facts for edge\n"
-        "  = note: for edge looked for nowhere/edge.facts, nowhere/edge.csv, nowhere/edge.parquet\n"
+        "  = note: for edge looked for nowhere/edge.facts, nowhere/edge.csv, nowhere/edge.parquet, "
+        "nowhere/edge.json, nowhere/edge.orc\n"
         "  = note: nowhere is not a directory\n"
         "  = hint: an empty file stands for no facts; -F says in which directory facts are\n"
     )
@@ -179,7 +180,8 @@ def test_ambiguous_output_names_the_delimiter(place: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "args", [["run", "p.dl", "-F", "facts", "-D-", "-q"], ["check", "p.dl"], ["plan", "p.dl"]]
+    "args",
+    [["run", "p.dl", "-F", "facts", "-D-", "-q", "--engine", "local"], ["check", "p.dl"], ["plan", "p.dl"]],
 )
 def test_a_full_standard_output(place: Path, args: list[str]) -> None:
     with open("/dev/full", "wb") as full:
@@ -259,7 +261,7 @@ def test_help_loads_nothing_heavy(place: Path) -> None:
 def test_run_does_not_load_pandas_or_rich(place: Path) -> None:
     code = (
         "import sys; from tidelog.cli.main import app\n"
-        "try: app(['run', 'p.dl', '-F', 'facts', '-D', 'out'])\n"
+        "try: app(['run', 'p.dl', '-F', 'facts', '-D', 'out', '--engine', 'local'])\n"
         "except SystemExit: pass\n"
         "heavy = {'pandas', 'rich', 'pyspark'} & set(sys.modules)\n"
         "sys.exit(f'loaded {heavy}' if heavy else 0)"
@@ -270,7 +272,16 @@ def test_run_does_not_load_pandas_or_rich(place: Path) -> None:
 
 @pytest.mark.parametrize(
     "args",
-    [["run"], ["run", "p.dl", "--engine", "duckdb"], ["run", "p.dl", "-j", "0"], ["fly"], ["check", "-x"]],
+    [
+        ["run"],
+        ["run", "p.dl", "--engine", "duckdb"],
+        ["run", "p.dl", "-j", "0"],
+        ["run", "p.dl", "--conf", "spark.ui.enabled"],
+        ["run", "p.dl", "--master", "local[1]", "--remote", "local[1]"],
+        ["run", "p.dl", "--master", "local[1]", "--engine", "local"],
+        ["fly"],
+        ["check", "-x"],
+    ],
 )
 def test_wrong_usage(place: Path, args: list[str]) -> None:
     done = tidelog(place, *args)

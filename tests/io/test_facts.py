@@ -222,7 +222,7 @@ def test_filename_is_tab_separated_whatever_it_is_called(tmp_path: Path) -> None
         (
             {"delim": ","},
             "error[TL0507]: .input r: there is no option delim\n"
-            "  = note: options are IO, filename, delimiter, headers, rfc4180",
+            "  = note: options are IO, filename, delimiter, headers, rfc4180, format, path, table",
         ),
         ({"IO": "sqlite"}, "error[TL0507]: .input r: IO=sqlite is not supported\n  = note: IO is file"),
         ({"headers": "yes"}, "error[TL0507]: .input r: headers=yes is neither true nor false"),
@@ -249,7 +249,8 @@ def test_missing_files_are_named_together(tmp_path: Path) -> None:
         find_facts([one, two], tmp_path / "none")
     assert str(caught.value).replace(str(tmp_path), "DIR") == (
         "error[TL0502]: no facts for r, s\n"
-        "  = note: for r looked for DIR/none/r.facts, DIR/none/r.csv, DIR/none/r.parquet\n"
+        "  = note: for r looked for DIR/none/r.facts, DIR/none/r.csv, DIR/none/r.parquet, "
+        "DIR/none/r.json, DIR/none/r.orc\n"
         "  = note: for s looked for DIR/none/t.txt\n"
         "  = note: DIR/none is not a directory\n"
         "  = hint: an empty file stands for no facts; -F says in which directory facts are"
@@ -262,7 +263,7 @@ def test_a_directory_or_a_dangling_link_is_named(tmp_path: Path) -> None:
     assert error(tmp_path, "s64") == heading + "it is a link to gone, which is not there"
     (tmp_path / "r.facts").unlink()
     (tmp_path / "r.facts").mkdir()
-    assert error(tmp_path, "s64") == heading + "it is a directory"
+    assert error(tmp_path, "s64") == heading + "it is a directory without a file in it"
     (tmp_path / "r.csv").write_text("1\n")
     assert rows(tmp_path, "s64") == [(1,)]
 
@@ -311,7 +312,7 @@ def test_types_from_the_whole_file(
 ) -> None:
     (tmp_path / "r.facts").write_bytes(content)
     r = relation("? " * len(types))
-    facts = read_facts(r, tmp_path / "r.facts")
+    facts = read_facts(r, find_facts([r], tmp_path)["r"])
     assert [str(column.type) for column in facts.columns] == types
     assert rows(tmp_path, "? " * len(types)) == expected
 

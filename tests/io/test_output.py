@@ -9,8 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tidelog.io.output import _publish, ambiguous_columns, check_outputs, print_relation, write_files
+from tidelog.io.output import ambiguous_columns, print_relation
 from tidelog.io.rows import table_of_rows
+from tidelog.io.writing import _publish, check_outputs, write_files
 from tidelog.program.model import Column, Relation
 from tidelog.program.types import parse_type
 from tidelog.syntax.errors import DataError

@@ -16,6 +16,7 @@ import typer
 
 from tidelog import __version__
 from tidelog.cli.guard import guarded, standard_output
+from tidelog.cli.where import Where
 from tidelog.execute import Engine
 
 app = typer.Typer(
@@ -32,6 +33,18 @@ app = typer.Typer(
 
 Program = Annotated[
     Path, typer.Argument(metavar="PROGRAM", help="The file of the program.", show_default=False)
+]
+EngineOfRun = Annotated[
+    Engine, typer.Option("--engine", envvar="TIDELOG_ENGINE", help="What evaluates the rules.")
+]
+Master = Annotated[
+    str | None,
+    typer.Option("--master", metavar="URL", help="Spark's master; without one, Spark is started here."),
+]
+Remote = Annotated[str | None, typer.Option("--remote", metavar="URL", help="A Spark Connect server.")]
+Conf = Annotated[
+    list[str] | None,
+    typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark; as often as wanted."),
 ]
 
 
@@ -60,16 +73,24 @@ def run(
     output: Annotated[
         Path, typer.Option("-D", "--output", metavar="DIR", help="Where R.csv of outputs go; - prints them.")
     ] = Path("."),
-    threads: Annotated[int, typer.Option("-j", "--jobs", metavar="N", min=1, help="Threads to use.")] = 1,
-    engine: Annotated[Engine, typer.Option("--engine", help="What evaluates the rules.")] = Engine.local,
+    threads: Annotated[
+        int | None,
+        typer.Option("-j", "--jobs", metavar="N", min=1, help="Threads to use; a Spark started here: cores."),
+    ] = None,
+    engine: EngineOfRun = Engine.spark,
+    master: Master = None,
+    remote: Remote = None,
+    conf: Conf = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress and no summary.")] = False,
 ) -> None:
-    """Read facts, derive everything, write the answers."""
+    """Read facts, derive everything, write the answers: on Spark, or with --engine local in this process."""
+
+    where = Where.given(engine.value, master, remote, conf or [], threads)
 
     def work() -> None:
         from tidelog.cli.run import run_program
 
-        run_program(program, facts, output, threads=threads, engine=engine.value, quiet=quiet)
+        run_program(program, facts, output, where=where, quiet=quiet)
 
     guarded(work)
 

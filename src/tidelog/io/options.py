@@ -1,13 +1,27 @@
-"""The options of `.input` and `.output`, as Soufflé has them."""
+"""The options of `.input` and `.output`: Soufflé's, and ours for what Spark reads and writes.
+
+| option                               | means                                                             |
+|--------------------------------------|-------------------------------------------------------------------|
+| `IO`                                 | `file`; of an output also `stdout`                                |
+| `filename`                           | a file in the directory of facts or answers, tab-separated text   |
+| `delimiter`, `headers`, `rfc4180`    | how text is written                                               |
+| `format`                             | facts, csv, parquet, json, orc, or another that Spark knows       |
+| `path`                               | as `filename`, of any format; also a URI that Spark knows         |
+| `table`                              | a table of Spark's catalog                                        |
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tidelog.io.errors import data_error
 
-KNOWN = ("IO", "filename", "delimiter", "headers", "rfc4180")
+TEXT_OPTIONS = ("delimiter", "headers", "rfc4180")
+KNOWN = ("IO", "filename", *TEXT_OPTIONS, "format", "path", "table")
+TEXT = ("facts", "csv")
+COLUMNS = ("parquet", "json", "orc")
+FORMATS = TEXT + COLUMNS
 _ESCAPES = {"\\t": "\t", "\\n": "\n", "\\\\": "\\"}
 
 
@@ -18,8 +32,24 @@ class Options:
     io: str = "file"
     filename: str | None = None
     delimiter: str | None = None
-    headers: bool = False
+    headers: bool | None = None
     rfc4180: bool | None = None
+    format: str | None = None
+    path: str | None = None
+    table: str | None = None
+
+
+@dataclass(frozen=True)
+class Format:
+    """How a text file is written.
+
+    `header` is "none", "skip" (the first line is not data; one is written) or "detect" (it is not when
+    it holds exactly the column names; none is written).
+    """
+
+    delimiter: str = "\t"
+    quoted: bool = False
+    header: str = "none"
 
 
 def read_options(relation: str, direction: str, given: Sequence[tuple[str, str]]) -> Options:
@@ -37,18 +67,57 @@ def read_options(relation: str, direction: str, given: Sequence[tuple[str, str]]
         raise data_error(
             "TL0507", f"{place}: IO={io} is not supported", notes=[f"IO is {' or '.join(kinds)}"]
         )
+    _check_together(place, values)
+    text = text_options(place, values)
+    return Options(
+        io=io,
+        filename=values.get("filename"),
+        delimiter=text.delimiter,
+        headers=text.headers,
+        rfc4180=text.rfc4180,
+        format=values.get("format"),
+        path=values.get("path"),
+        table=values.get("table"),
+    )
+
+
+def text_options(place: str, values: Mapping[str, str]) -> Options:
+    """How text is written, of the options given somewhere; others are passed over."""
     delimiter = values.get("delimiter")
     if delimiter is not None:
         delimiter = _ESCAPES.get(delimiter, delimiter)
         if delimiter in ("", "\n", "\r"):
             raise data_error("TL0507", f"{place}: the delimiter is empty or the end of a line")
     return Options(
-        io=io,
-        filename=values.get("filename"),
         delimiter=delimiter,
-        headers=_flag(place, "headers", values.get("headers")) or False,
+        headers=_flag(place, "headers", values.get("headers")),
         rfc4180=_flag(place, "rfc4180", values.get("rfc4180")),
     )
+
+
+def text_format(format: str, options: Options) -> Format:
+    """How the text of a format is written."""
+    comma = format == "csv"
+    plain = "detect" if comma else "none"
+    return Format(
+        delimiter=options.delimiter or ("," if comma else "\t"),
+        quoted=comma if options.rfc4180 is None else options.rfc4180,
+        header="skip" if options.headers else ("none" if options.headers is False else plain),
+    )
+
+
+def _check_together(place: str, values: Mapping[str, str]) -> None:
+    """Raise DataError where options exclude each other."""
+    places = [key for key in ("filename", "path", "table") if key in values]
+    if len(places) > 1:
+        raise data_error("TL0507", f"{place}: {' and '.join(places)} are two places; give one of them")
+    if "table" in values and "format" in values:
+        raise data_error("TL0507", f"{place}: a table has a format already; leave format out")
+    if "table" in values or values.get("format", "facts") not in TEXT:
+        what = "a table" if "table" in values else values["format"]
+        for key in TEXT_OPTIONS:
+            if key in values:
+                raise data_error("TL0507", f"{place}: {key} is for text, and this is {what}")
 
 
 def _flag(place: str, key: str, value: str | None) -> bool | None:

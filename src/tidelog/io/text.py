@@ -13,7 +13,6 @@ import io
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,25 +20,13 @@ import pyarrow.csv as pa_csv
 
 from tidelog.io.arrays import column_fits, schema_of, table_of
 from tidelog.io.errors import Problems, wrong_arity, wrong_value
+from tidelog.io.options import Format
 from tidelog.io.values import parse_text
 from tidelog.program.model import Column, Value
 from tidelog.program.types import STRING, UNKNOWN
 
 _BATCH = 1 << 16
 _BOM = b"\xef\xbb\xbf"
-
-
-@dataclass(frozen=True)
-class Format:
-    """How a text file is written.
-
-    `header` is "none", "skip" (the first line is not data) or "detect" (it is not when
-    it holds exactly the column names).
-    """
-
-    delimiter: str = "\t"
-    quoted: bool = False
-    header: str = "none"
 
 
 def read_text(path: Path, relation: str, columns: tuple[Column, ...], format: Format) -> pa.Table:

@@ -66,6 +66,11 @@ class Answer:
             self._table = self._rows.table()
         return self._table
 
+    def held(self) -> pa.Table | InSpark:
+        """The tuples where they are, in no order."""
+        self.freeze()
+        return self._rows if self._table is None and self._rows is not None else self._taken()
+
     def __len__(self) -> int:
         return self._size
 

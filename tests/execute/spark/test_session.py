@@ -91,7 +91,10 @@ def test_a_start_that_fails_leaves_nothing(tmp_path: Path) -> None:
     first, *told, last = done.stdout.splitlines()
     assert first.startswith("error[TL0604]: Spark does not start: ")
     assert "no Java today" in told
-    assert last == "or use the engine in this process: --engine local"
+    assert last == (
+        "  = hint: Spark needs Java 17 or later and room to work, "
+        "or run without Spark, in this process: --engine local"
+    )
     assert list(temporary.iterdir()) == []
 
 
@@ -101,8 +104,10 @@ def test_no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with pytest.raises(UnsupportedError) as caught:
         start(tmp_path)
     assert str(caught.value) == (
-        "error[TL0603]: the Spark engine needs Java 17 or later: install it and put `java` on the PATH "
-        "or set JAVA_HOME, or use the engine in this process: --engine local"
+        "error[TL0603]: the Spark engine needs Java 17 or later, and it is not installed\n"
+        "  = note: there is no `java` on the PATH\n"
+        "  = hint: install it (apt install openjdk-17-jre-headless, brew install openjdk@17) and put "
+        "`java` on the PATH or set JAVA_HOME, or run without Spark, in this process: --engine local"
     )
 
 
@@ -123,6 +128,6 @@ def test_no_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UnsupportedError) as caught:
         SparkExecutor()
     assert str(caught.value) == (
-        "error[TL0602]: the Spark engine needs PySpark: pip install 'tidelog[spark]', "
-        "or use the engine in this process: --engine local"
+        "error[TL0602]: the Spark engine needs PySpark, and it is not installed\n"
+        "  = hint: pip install 'tidelog[spark]', or run without Spark, in this process: --engine local"
     )

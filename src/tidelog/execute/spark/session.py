@@ -1,8 +1,8 @@
 """Spark sessions: the caller's, or one of our own.
 
 A session of our own belongs to all executors of the process that need one and stops
-when the last of them is closed. What it writes goes to a directory of its own, which
-goes with it.
+when the last of them is closed; `opened` is one for a command, which says where Spark is.
+What it writes goes to a directory of its own, which goes with it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tidelog.syntax.errors import UnsupportedError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_INSTEAD = "or use the engine in this process: --engine local"
+_INSTEAD = "or run without Spark, in this process: --engine local"
 
 
 class _Own:
@@ -44,7 +44,8 @@ def require_pyspark() -> None:
             import pyspark.testing.utils  # noqa: F401
     except ImportError:
         raise UnsupportedError(
-            f"error[TL0602]: the Spark engine needs PySpark: pip install 'tidelog[spark]', {_INSTEAD}"
+            "error[TL0602]: the Spark engine needs PySpark, and it is not installed\n"
+            f"  = hint: pip install 'tidelog[spark]', {_INSTEAD}"
         ) from None
 
 
@@ -52,9 +53,12 @@ def require_java() -> None:
     """Fail with what to install, unless Java is there: a session that is started here needs it."""
     home = os.environ.get("JAVA_HOME")
     if shutil.which("java", path=f"{home}/bin" if home else None) is None:
+        looked = f"there is no `java` in JAVA_HOME, {home}/bin" if home else "there is no `java` on the PATH"
         raise UnsupportedError(
-            "error[TL0603]: the Spark engine needs Java 17 or later: install it and put `java` on the PATH "
-            f"or set JAVA_HOME, {_INSTEAD}"
+            "error[TL0603]: the Spark engine needs Java 17 or later, and it is not installed\n"
+            f"  = note: {looked}\n"
+            "  = hint: install it (apt install openjdk-17-jre-headless, brew install openjdk@17) and put "
+            f"`java` on the PATH or set JAVA_HOME, {_INSTEAD}"
         )
 
 
@@ -94,13 +98,45 @@ def release(session: SparkSession) -> None:
         _Own.session = _Own.directory = None
 
 
-def connect(directory: Path) -> SparkSession:
-    """A session with the Spark Connect server that SPARK_REMOTE names, which has settings of its own."""
+@contextmanager
+def opened(
+    master: str | None = None,
+    remote: str | None = None,
+    settings: Mapping[str, str] = MappingProxyType({}),
+    cores: int | None = None,
+) -> Iterator[SparkSession]:
+    """A session for one command, which stops with it: of a cluster, a Connect server, or started here.
+
+    Without a place it is the server that SPARK_REMOTE names, else all cores of this machine or some of them.
+    """
+    require_pyspark()
+    remote = remote or (None if master else os.environ.get("SPARK_REMOTE"))
+    with tempfile.TemporaryDirectory(prefix="tidelog-spark-", ignore_cleanup_errors=True) as name:
+        directory = Path(name)
+        if remote is not None:
+            session = connect(directory, remote, settings)
+        else:
+            session = start(directory, master or f"local[{cores or '*'}]", settings)
+        try:
+            yield session
+        finally:
+            session.stop()
+
+
+def connect(
+    directory: Path, remote: str | None = None, settings: Mapping[str, str] = MappingProxyType({})
+) -> SparkSession:
+    """A session with a Spark Connect server (SPARK_REMOTE names it), which has settings of its own."""
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # SPARK_REMOTE=local starts a server here
+    builder = SparkSession.builder.appName("tidelog")
+    if remote is not None:
+        builder = builder.remote(remote)
+    for setting, value in settings.items():
+        builder = builder.config(setting, value)
     with _errors_into(directory / "spark.log"):
-        return SparkSession.builder.appName("tidelog").getOrCreate()
+        return builder.getOrCreate()
 
 
 def start(
@@ -111,9 +147,8 @@ def start(
 ) -> SparkSession:
     """A new session that is quiet and keeps its files in `directory`.
 
-    Spark runs in one process here. `local[*]` lets it use all cores of the machine, as
-    someone who asks for Spark expects; tests ask for `local[2]`, so that they do
-    the same everywhere.
+    `local[*]` is Spark in one process, with all cores of the machine, as someone who asks for Spark
+    expects; tests ask for `local[2]`, so that they do the same everywhere. A cluster has settings of its own.
     """
     require_pyspark()
     require_java()
@@ -121,18 +156,23 @@ def start(
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers have the packages that we have
     java = f"-Djava.io.tmpdir={directory} -XX:-UsePerfData {java_options}"
-    builder = SparkSession.builder.appName("tidelog").master(master)
-    for name, value in {
+    given = dict(settings)
+    java += " " + given.pop("spark.driver.extraJavaOptions", "")
+    here = {
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraJavaOptions": java,
         "spark.driver.host": "127.0.0.1",
         "spark.local.dir": str(directory),
         "spark.sql.adaptive.enabled": "false",  # on one machine it only lengthens the many short rounds
         "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
         "spark.sql.warehouse.dir": str(directory / "warehouse"),
         "spark.ui.enabled": "false",
+    }
+    builder = SparkSession.builder.appName("tidelog").master(master)
+    for name, value in {
+        "spark.driver.extraJavaOptions": java,
         "spark.ui.showConsoleProgress": "false",
-        **settings,
+        **(here if master.startswith("local") else {}),
+        **given,
     }.items():
         builder = builder.config(name, value)
     with _errors_into(directory / "spark.log"):
@@ -150,7 +190,8 @@ def _errors_into(path: Path) -> Iterator[None]:
         yield
     except Exception as error:
         said = path.read_text(encoding="utf-8", errors="replace")[-2000:].strip()
-        raise UnsupportedError(f"error[TL0604]: Spark does not start: {error}\n{said}\n{_INSTEAD}") from error
+        hint = f"  = hint: Spark needs Java 17 or later and room to work, {_INSTEAD}"
+        raise UnsupportedError(f"error[TL0604]: Spark does not start: {error}\n{said}\n{hint}") from error
     finally:
         os.dup2(kept, 2)
         os.close(kept)

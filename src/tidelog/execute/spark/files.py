@@ -1,0 +1,193 @@
+"""Files and tables that Spark reads and writes.
+
+Text is read line by line and parsed by Spark's own expressions, in the plain ways of writing values
+alone; a line that is written in another way is a *doubt*, and whoever asked decides what to do
+about it. Text is written by Python workers, so that it looks the same wherever it is written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
+
+from tidelog.execute.spark.cells import representation
+from tidelog.execute.spark.types import column_types, key, spark_type
+from tidelog.program.model import Column, Relation
+from tidelog.program.types import Type
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_TRUE, _FALSE = ("true", "1"), ("false", "0")
+_INTEGER, _NATURAL = "^-?[0-9]+$", "^[0-9]+$"
+_DIGITS = "^(0|-?[1-9][0-9]*)$"
+_FLOAT = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$"
+
+
+# --- reading -----------------------------------------------------------------------
+
+
+def read_frame(
+    spark: SparkSession,
+    format: str,
+    path: str,
+    table: str,
+    options: Mapping[str, str],
+    *,
+    stream: bool = False,
+) -> DataFrame:
+    """A table, or what is at a path."""
+    reader = spark.readStream if stream else spark.read
+    if table:
+        return reader.options(**options).table(table)
+    if format == "json":
+        options = {"mode": "FAILFAST", **options}
+    return reader.format(format).options(**options).load(path)
+
+
+def stream_frame(
+    spark: SparkSession, format: str, path: str, schema: StructType, options: Mapping[str, str]
+) -> DataFrame:
+    """A stream of the files at a path, whose schema has to be known."""
+    return spark.readStream.format(format).schema(schema).options(**options).load(path)
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Lines of text as rows of a relation. `doubts` are the lines that are not written plainly."""
+
+    rows: DataFrame
+    doubts: DataFrame
+    headers: DataFrame
+
+
+def read_lines(
+    spark: SparkSession,
+    path: str,
+    columns: Sequence[Column],
+    delimiter: str,
+    *,
+    quoted: bool,
+    header: str | None,
+    stream: bool = False,
+) -> Lines:
+    """The lines of text files; those that are exactly `header` are none of the rows."""
+    reader = spark.readStream if stream else spark.read
+    whole = reader.option("lineSep", "\n").text(path).select(F.col("value").alias("line"))
+    line = F.regexp_replace("line", "\r$", "")
+    is_header = F.lit(False) if header is None else line == F.lit(header)
+    pieces = _quoted_fields(line, delimiter) if quoted else F.split(line, re.escape(delimiter), -1)
+    parsed = whole.filter(~is_header).withColumn("fields", pieces)
+    values = [_value(F.get("fields", F.lit(i)), column.type) for i, column in enumerate(columns)]
+    plain = (F.size("fields") == F.lit(len(columns))) & F.is_valid_utf8(F.col("line"))
+    plain = plain & ~line.rlike("\r|^\ufeff")
+    if [column.type.kind for column in columns] != ["string"]:
+        plain = plain & (F.col("line") != "")  # blank lines are allowed at the end alone
+    for value in values:
+        plain = plain & value.isNotNull()
+    named = [value.alias(f"v{i}") for i, value in enumerate(values)]
+    rows = parsed.withColumn("plain", F.coalesce(plain, F.lit(False)))
+    return Lines(
+        rows.select(*named).toDF(*[column.name for column in columns]),
+        rows.filter(~F.col("plain")).select("line"),
+        whole.filter(is_header),
+    )
+
+
+def _quoted_fields(line: SparkColumn, delimiter: str) -> SparkColumn:
+    """The fields of a line in which every quoted field ends; null for any other line."""
+    d = re.escape(delimiter)
+    inside = r'[^"]*+(?:""[^"]*+)*+'
+    field = rf'(?:"{inside}"|[^"{d}]*+)'
+    whole = rf"^{field}(?:{d}{field})*+$"
+    # A delimiter before the first field makes every match longer than nothing.
+    found = F.regexp_extract_all(F.concat(F.lit(delimiter), line), F.lit(rf"{d}({field})"), F.lit(1))
+    return F.when(line.rlike(whole), F.transform(found, _unquoted))
+
+
+def _unquoted(text: SparkColumn) -> SparkColumn:
+    inner = F.substring(text, F.lit(2), F.length(text) - F.lit(2))
+    return F.when(text.startswith('"'), F.replace(inner, F.lit('""'), F.lit('"'))).otherwise(text)
+
+
+def _value(text: SparkColumn, type: Type) -> SparkColumn:
+    """The value of a field; null where it is not written plainly."""
+    wanted = spark_type(type)
+    match representation(type):
+        case "string":
+            return text
+        case "boolean":
+            return F.when(text.isin(*_TRUE), F.lit(True)).when(text.isin(*_FALSE), F.lit(False))
+        case "long" | "decimal" as kind:
+            number = F.when(text.rlike(_INTEGER if kind == "long" else _NATURAL), text.try_cast(wanted))
+            low, high = (F.lit(str(bound)).cast(wanted) for bound in type.bounds())
+            return F.when((number >= low) & (number <= high), number)
+        case "digits":
+            longest = 38 if type.kind == "bigint" else len(str(type.bounds()[1])) - 1
+            pattern = _DIGITS if type.kind == "bigint" or type.signed else _NATURAL
+            return F.when(text.rlike(pattern) & text.rlike(_DIGITS) & (F.length(text) <= longest), text)
+        case _:
+            number = F.when(text.rlike(_FLOAT), text.try_cast(wanted))
+            return F.when(F.abs(number) < F.lit(float("inf")), number)
+
+
+# --- writing -----------------------------------------------------------------------
+
+
+def write_frame(
+    frame: DataFrame, format: str, path: str, table: str, mode: str, options: Mapping[str, str]
+) -> None:
+    """Write a DataFrame to a table, or to part files at a path."""
+    writer = frame.write.mode(mode).options(**options)
+    if table:
+        writer.saveAsTable(table)
+    else:
+        writer.format(format).save(path)
+
+
+def write_lines(
+    frame: DataFrame,
+    lines: Callable[[pa.RecordBatch], pa.Array],
+    header: str | None,
+    path: str,
+    mode: str,
+) -> None:
+    """Write a relation's DataFrame of cells as part files of text; each begins with the header."""
+
+    def text(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        if header is not None:
+            yield pa.record_batch([pa.array([header])], names=["value"])
+        for batch in batches:
+            yield pa.record_batch([lines(batch).cast(pa.string())], names=["value"])
+
+    frame.mapInArrow(text, StructType([StructField("value", StringType())])).write.mode(mode).text(path)
+
+
+def sorted_frame(frame: DataFrame, relation: Relation) -> DataFrame:
+    """A relation's DataFrame of cells in the order of its values, as `io.sort` has it."""
+    keys: list[SparkColumn] = []
+    for i, type in enumerate(column_types(relation)):
+        cell = F.col(f"c{i}")
+        match representation(type):
+            case "digits":
+                negative = cell.startswith("-")
+                length = F.length(cell)
+                mirrored = F.translate(cell, "0123456789", "9876543210")
+                keys += [
+                    F.when(negative, -length).otherwise(length),
+                    F.when(negative, mirrored).otherwise(cell),
+                ]
+            case "float" | "double":
+                keys += [cell, key(cell, type) != F.lit("-0.0")]
+            case _:
+                keys.append(cell)
+    return frame.sort(*keys)

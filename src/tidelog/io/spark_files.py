@@ -1,0 +1,192 @@
+"""Which facts and answers Spark's tasks read and write, and how.
+
+Small files are read by this process, which knows the line of every mistake. So are larger text files that
+are not written plainly (`execute.spark.files`), and those that Spark cannot read: facts are the same
+whoever reads them.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from tidelog.io.columnar import check_names
+from tidelog.io.errors import data_error, said
+from tidelog.io.output import header_line, line_array
+from tidelog.io.places import Place, parts, unreadable
+from tidelog.program.model import Column, Relation
+from tidelog.program.types import UNKNOWN
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tidelog.execute.spark.schema import DataFrame, SparkSession
+    from tidelog.io.options import Format
+    from tidelog.io.writing import Sink
+
+SMALL = 8 << 20  # bytes
+
+
+# --- facts -------------------------------------------------------------------------
+
+
+def facts_frame(session: object, relation: Relation, place: Place, small: int = SMALL) -> DataFrame | None:
+    """A DataFrame of the facts at a place; None where this process should read them. Raises DataError."""
+    if session is None:
+        return None
+    spark = cast("SparkSession", session)
+    here = place.here
+    if here is not None and not place.for_spark:
+        if relation.key or not relation.columns or not here.exists():
+            return None
+        if not place.options and not _is_larger(here, small):
+            return None
+    if place.is_text:
+        return _text_frame(spark, relation, place)
+    from tidelog.execute.spark.files import read_frame
+
+    try:
+        frame = read_frame(spark, place.format, _address(place), place.table, place.options)
+        names = frame.columns
+    except Exception as error:
+        if here is not None and not place.for_spark:
+            return None
+        raise unreadable(relation, place, said(error)) from error
+    if place.format == "json":
+        if not names:
+            return spark.createDataFrame([], _schema(relation))
+        check_names(f"cannot read the facts of {relation.name} in {place}", names, relation.columns)
+    return frame
+
+
+def _is_larger(path: Path, size: int) -> bool:
+    files = parts(path)
+    return all(f.is_file() for f in files) and sum(f.stat().st_size for f in files) > size
+
+
+def _text_frame(spark: SparkSession, relation: Relation, place: Place) -> DataFrame | None:
+    from tidelog.execute.spark.files import read_lines
+
+    here, text, columns = place.here, place.text, relation.columns
+    if any(c.type == UNKNOWN for c in columns) or (text.quoted and len(text.delimiter) != 1):
+        if here is None:
+            raise unreadable(relation, place, "text elsewhere needs columns whose types are declared")
+        return None
+    header, count = _header(here, columns, text)
+    if header is None and count:
+        return None
+    lines = read_lines(spark, _address(place), columns, text.delimiter, quoted=text.quoted, header=header)
+    try:
+        doubt = lines.doubts.first()
+        if doubt is None and here is not None and header is not None and lines.headers.count() != count:
+            return None
+    except Exception as error:
+        if here is not None:
+            return None
+        raise unreadable(relation, place, said(error)) from error
+    if doubt is None:
+        return lines.rows
+    return None if here is not None else _refuse(relation, place, doubt[0])
+
+
+def _header(path: Path | None, columns: tuple[Column, ...], text: Format) -> tuple[str | None, int]:
+    """The line that is the header of files, and of how many; (None, 1) where they have different ones."""
+    names = text.delimiter.join(c.name for c in columns)
+    if text.header == "none":
+        return None, 0
+    if path is None:
+        return names, 0
+    found = set()
+    count = 0
+    for file in parts(path):
+        with file.open("rb") as stream:
+            first = stream.readline().removeprefix(b"\xef\xbb\xbf").rstrip(b"\r\n").decode(errors="replace")
+        plain = first.replace('"', "") if text.quoted else first
+        if file.stat().st_size and (text.header == "skip" or plain == names):
+            found.add(first)
+            count += 1
+    return (found.pop(), count) if len(found) == 1 else (None, count)
+
+
+def _refuse(relation: Relation, place: Place, line: str) -> DataFrame:
+    raise data_error(
+        "TL0501",
+        f"cannot read the facts of {relation.name} in {place}: a line that is not written plainly",
+        [f"  --> {line!r}"],
+        hint="Spark's tasks read as many fields as are declared, and numbers in decimal",
+    )
+
+
+def _schema(relation: Relation) -> object:
+    from tidelog.execute.spark.schema import schema_of
+
+    return schema_of(relation)
+
+
+# --- answers -----------------------------------------------------------------------
+
+
+def write_rows(sink: Sink, path: Path | None) -> None:
+    """Write tuples of Spark's by its tasks: to a new path here, or where the place is."""
+    from tidelog.execute.spark.files import write_frame, write_lines
+
+    rows, place = sink.tuples, sink.place
+    mode = sink.mode if path is None else "error"
+    address = _address(place) if path is None else _local(path)
+    if not place.is_text:
+        write_frame(rows.frame(), place.format, address, place.table, mode, place.options)
+    else:
+        frame = rows.read()
+        if path is not None and frame is not None and not sink.parts:
+            _write_one(sink, frame, path)
+        else:
+            header = header_line(sink.relation, place.text).decode().removesuffix("\n") or None
+            lines = _writer(sink)
+            write_lines(rows.frame() if frame is None else frame, lines, header, address, mode)
+    if path is not None and not path.exists():
+        raise data_error(
+            "TL0503",
+            f"cannot write {sink.relation.name}: what Spark's tasks write is not to be seen here",
+            hint='name a path that all machines have, or a file system that Spark knows: path="hdfs://..."',
+        )
+
+
+def _write_one(sink: Sink, frame: DataFrame, path: Path) -> None:
+    """Write text in order as one file: sorted part files, one after the other."""
+    from tidelog.execute.spark.files import sorted_frame, write_lines
+
+    pieces = path.with_name(path.name + ".parts")
+    write_lines(sorted_frame(frame, sink.relation), _writer(sink), None, _local(pieces), "error")
+    if not pieces.exists():
+        return
+    with path.open("wb") as whole:
+        whole.write(header_line(sink.relation, sink.place.text))
+        for part in parts(pieces):
+            with part.open("rb") as piece:
+                shutil.copyfileobj(piece, whole, 1 << 20)
+            part.unlink()
+    shutil.rmtree(pieces)
+
+
+def _writer(sink: Sink) -> Callable[[pa.RecordBatch], pa.Array]:
+    return partial(_lines, format=sink.place.text, hidden=not sink.relation.columns)
+
+
+def _lines(batch: pa.RecordBatch, format: Format, hidden: bool) -> pa.Array:
+    """In a task: the text of rows."""
+    import pyarrow as pa
+
+    return pa.array(["()"] * batch.num_rows) if hidden else line_array(batch.columns, format, "")
+
+
+def _address(place: Place) -> str:
+    here = place.here
+    return place.path if here is None else _local(here)
+
+
+def _local(path: Path) -> str:
+    """A path of this machine as Spark has to be told of it, whatever its own file system is."""
+    return f"file://{path.absolute()}"
