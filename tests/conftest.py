@@ -22,12 +22,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--connect", action="store_true", help="the Spark session is one of Spark Connect")
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: Iterable[pytest.Item]) -> None:
+@pytest.hookimpl(tryfirst=True)  # xdist looks at the groups when it is its turn
+def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
     """Where tests are spread over processes, one of them has all that need the Spark session."""
-    if config.pluginmanager.hasplugin("xdist"):
-        for item in items:
-            if _needs_spark(item):
-                item.add_marker(pytest.mark.xdist_group("spark"))
+    for item in items:
+        if _needs_spark(item):
+            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 def _needs_spark(item: pytest.Item) -> bool:

@@ -17,8 +17,8 @@ import os, sys, tempfile
 from pathlib import Path
 os.environ["PYSPARK_PYTHON"] = sys.argv[1]
 import tidelog
-from tidelog.execute.spark.session import start
-spark = start(Path(sys.argv[2]), "local[2]")
+from tests.spark_session import classic
+spark = classic(Path(sys.argv[2]))
 db = tidelog.Database(
     ".decl e(x: number, y: number)\\n.decl p(x: number, y: number)\\n"
     "p(x, y) :- e(x, y).\\np(x, z) :- p(x, y), e(y, z).", spark=spark,
@@ -54,6 +54,7 @@ def outcome(bare: Path, directory: Path) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         timeout=300,
+        cwd=Path(__file__).parents[4],
         env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
     )
 
