@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from tidelog.io.plain import Row
@@ -56,12 +57,13 @@ class Work:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a commit comes to."""
+    """What a commit comes to; `time` is when."""
 
     definition: Definition
     report: Reporting
     changed: Changed
     dropped: frozenset[str] = field(default_factory=frozenset)
+    time: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
 class Backend(Protocol):

@@ -10,7 +10,7 @@ first looked at; changes of a database on Spark are there until then, and are Da
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import islice
@@ -103,14 +103,13 @@ class Changes:
 
     def to_spark(self) -> DataFrame:
         """A Spark DataFrame with the columns of `to_arrow`, where the database was given a Spark session."""
-        delta = self._delta
-        if self._spark is None or not (delta is None or isinstance(delta, FrameDelta)):
+        if self._spark is None:
             raise no_frames(
                 f"the changes of {self.relation.name} are not in a Spark session of yours",
                 "Database(program, spark=session) keeps them there; "
                 "session.createDataFrame(changes.to_arrow()) brings them there",
             )
-        return change_feed(self._spark, self.relation, delta, self.version, self._time)
+        return change_feed(self._spark, self.relation, self._delta, self.version, self._time)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Changes):
@@ -162,11 +161,12 @@ class ChangeSet(Mapping[str, Changes]):
         changed: Mapping[str, tuple[Relation, Delta, tuple[int, int]]],
         version: int,
         spark: object | None = None,
+        time: datetime | None = None,
     ) -> None:
-        """`spark` is the session that the changes stay in, if they stay in one."""
+        """`spark` is the session that the database was given, if it was; `time` is the commit's."""
         self._spark = cast("SparkSession | None", spark)
         self.version = version
-        self.time = datetime.now(UTC)
+        self.time = time or datetime.now(UTC)
         self._relations = relations
         self._changed = changed
         self._made: dict[str, Changes] = {}
@@ -188,6 +188,11 @@ class ChangeSet(Mapping[str, Changes]):
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._changed)
+
+    def among(self, relations: Collection[str]) -> list[str]:
+        """Those of some relations that have changed. No others are compared, where that is still to be done."""
+        names = getattr(self._changed, "names", self._changed)
+        return [name for name in names if name in relations and name in self._changed]
 
     def __len__(self) -> int:
         return len(self._changed)

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 
     from tidelog.maintain.protocol import Algorithm
     from tidelog.plan.maintenance import Keeper
+    from tidelog.session.store.opening import Opened
+    from tidelog.session.store.store import Store, Vacuumed
+    from tidelog.session.store.view import View
 
 Rows = Mapping[str, object]
 
@@ -66,6 +69,8 @@ class Database:
     `engine` is local (in process, the default), spark, or substitution (the slow reference); `threads` is
     for local, `spark` (a SparkSession, which says the engine too) for spark. `watch` is told how evaluations
     proceed.
+    `store` is a directory or URI where each commit is kept. A database that is there goes on: with the
+    program that it has if none is given, else with that one.
     With `maintained=False` every commit derives everything anew, which is quicker for a single one.
     """
 
@@ -80,6 +85,7 @@ class Database:
         spark: object | None = None,
         watch: Watch | None = None,
         maintained: bool = True,
+        store: str | Path | None = None,
     ) -> None:
         if engine is None:
             engine = "local" if spark is None else "spark"
@@ -91,8 +97,16 @@ class Database:
         self._algorithm = algorithm
         if maintained:
             _check_choice(algorithm, policy)
-        definition = Definition.first(_module(program), maintained=maintained and engine != "spark")
-        self._state = _State(definition, 0, Reporting(Report()))
+        module, keeps = _module(program), maintained and engine != "spark"
+        self._opened: Opened | None = None
+        if store is None:
+            definition, version = Definition.first(module, maintained=keeps), 0
+        else:
+            from tidelog.session.store.opening import open_store
+
+            self._opened = open_store(store, module, spark=spark, maintained=keeps)
+            definition, version = self._opened.definition, self._opened.version
+        self._state = _State(definition, version, Reporting(Report()))
         self._backend: Backend | None = None
         self._closed = False
         self._writer = Writer()
@@ -105,6 +119,8 @@ class Database:
             relation = definition.relations[fact.relation]
             if relation.key:
                 self._keys.insert(relation, [fact.row])
+        if self._opened is not None:
+            self._opened.begin(self, self._keys, self._batches)
         self._keys.keep()
 
     # --- reading ---------------------------------------------------------------
@@ -165,7 +181,7 @@ class Database:
             if found is None:
                 raise UnknownRelationError(relation, self.relations)
             backend = self._started()
-            fetch = backend.held if isinstance(backend, Recomputed) else backend.table
+            fetch = getattr(backend, "held", backend.table)
             answer = Answer(found, backend.size(found), lambda: fetch(found), self._reading)
             self._answers.add(answer)
         return answer
@@ -178,6 +194,39 @@ class Database:
 
     def __repr__(self) -> str:
         return f"<tidelog.Database of {', '.join(self.relations) or 'no relations'}>"
+
+    # --- versions --------------------------------------------------------------
+
+    @property
+    def store(self) -> Store:
+        """The store, where there is one: versions, their changes, and batches of streams."""
+        if self._opened is None:
+            from tidelog.session.store.errors import no_store
+
+            raise no_store()
+        return self._opened.store
+
+    @property
+    def versions(self) -> list[int]:
+        """The versions that can be read with `as_of`."""
+        return self.store.versions
+
+    def as_of(self, version: int) -> View:
+        """A version as it was, to be read. Raises StoreError if it is not there, or no more."""
+        from tidelog.session.store.view import view_of
+
+        return view_of(self.store, version)
+
+    def vacuum(self, keep: int) -> Vacuumed:
+        """Remove all versions from the store but the last `keep`, with their files; what was removed."""
+        if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1:
+            raise TidelogError(f"error[TL0806]: cannot keep {keep!r} versions: give a whole number from 1 on")
+        self._check_open()
+        self._writer.begin()
+        try:
+            return self.store.vacuum(keep)
+        finally:
+            self._writer.end()
 
     def write(self, directory: str | Path) -> list[Path]:
         """Write every output relation to its file, all of them or none; the files written."""
@@ -266,7 +315,7 @@ class Database:
                 report = Reporting(Report(version=self.version, maintained=self._maintained))
                 changes = ChangeSet(definition.relations, {}, self.version, self._spark)
                 return transaction.committed(changes, report)
-            if self._backend is None and not definition.silent:
+            if self._backend is None and (self._opened is not None or not definition.silent):
                 self._started()
             if transaction.rules.any or transaction.types:
                 new = transaction.rules.definition(transaction.types)
@@ -275,7 +324,7 @@ class Database:
             if unknown:
                 new = new.with_given(unknown)
             version, ignored = self._state.version + 1, transaction.ignored_deletes
-            if operations or new is not definition or batch is not None:
+            if operations or new is not definition or batch is not None or self._opened is not None:
                 old = None if self._backend is None else definition
                 forgettable = transaction.rules.forgettable()
                 work = Work(old, new, operations, version, forgettable, ignored, batch)
@@ -294,8 +343,11 @@ class Database:
             self._check_open()
             if self._backend is None:
                 definition = self._state.definition
-                tables = fact_tables(definition.facts, definition.relations)
-                operations = [Operation(True, name, table) for name, table in tables.items()]
+                if self._opened is None or self._opened.is_new:
+                    tables = fact_tables(definition.facts, definition.relations)
+                    operations = [Operation(True, name, table) for name, table in tables.items()]
+                else:
+                    operations = self._opened.operations()
                 self._carry_out(Work(None, definition, operations, self._state.version), None)
             assert self._backend is not None
             return self._backend
@@ -305,13 +357,17 @@ class Database:
         started = perf_counter()
         first, done = self._backend is None, False
         backend = self._open() if self._backend is None else self._backend
+        if first and self._opened is not None:
+            backend = self._opened.backend(backend)
         opened = perf_counter()
         try:
             outcome = backend.prepare(work)
             report = outcome.report
             if first:
                 report.start_seconds = opened - started
-            changes = ChangeSet(outcome.definition.relations, outcome.changed, work.version, self._spark)
+            changes = ChangeSet(
+                outcome.definition.relations, outcome.changed, work.version, self._spark, outcome.time
+            )
             if self._answers:
                 self._freeze(backend, outcome)
             with Uninterrupted():
@@ -361,7 +417,9 @@ class Database:
         def opener() -> Executor:
             return open_executor(self.engine, threads=self._threads, spark=self._spark)
 
-        return Recomputed(opener, self._watch, self._reading, compare=self._maintained)
+        return Recomputed(
+            opener, self._watch, self._reading, compare=self._maintained or self._opened is not None
+        )
 
     # --- the end -------------------------------------------------------------------
 
@@ -379,6 +437,8 @@ class Database:
                     answer.freeze()
                 self._answers.clear()
                 backend.close()
+            if self._opened is not None:
+                self._opened.store.close()
 
     def __enter__(self) -> Self:
         return self
