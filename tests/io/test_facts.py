@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tidelog.io import text
 from tidelog.io.facts import find_facts, read_facts
+from tidelog.io.options import Format
 from tidelog.program.arrow import arrow_schema
 from tidelog.program.model import Column, Relation
 from tidelog.program.types import UNKNOWN, parse_type
@@ -346,7 +347,7 @@ def test_the_fast_path_takes_only_what_the_exact_one_takes(data: st.DataObject) 
     types = data.draw(st.lists(TYPES, min_size=1, max_size=3))
     lines = data.draw(st.lists(st.lists(FIELDS, min_size=len(types), max_size=len(types)), max_size=4))
     content = "".join("\t".join(line) + "\n" for line in lines).encode()
-    columns, format = relation(" ".join(types)).columns, text.Format()
+    columns, format = relation(" ".join(types)).columns, Format()
     body = pa.py_buffer(content)
     fast = text._read_fast(content, body, columns, format) if content else None
     if fast is not None:

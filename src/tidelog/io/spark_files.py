@@ -47,6 +47,7 @@ def facts_frame(session: object, relation: Relation, place: Place, small: int = 
     if place.is_text:
         return _text_frame(spark, relation, place)
     from tidelog.execute.spark.files import read_frame
+    from tidelog.execute.spark.schema import outward_frame
 
     try:
         frame = read_frame(spark, place.format, _address(place), place.table, place.options)
@@ -57,7 +58,7 @@ def facts_frame(session: object, relation: Relation, place: Place, small: int = 
         raise unreadable(relation, place, said(error)) from error
     if place.format == "json":
         if not names:
-            return spark.createDataFrame([], _schema(relation))
+            return outward_frame(spark, relation, None)
         check_names(f"cannot read the facts of {relation.name} in {place}", names, relation.columns)
     return frame
 
@@ -118,12 +119,6 @@ def _refuse(relation: Relation, place: Place, line: str) -> DataFrame:
         [f"  --> {line!r}"],
         hint="Spark's tasks read as many fields as are declared, and numbers in decimal",
     )
-
-
-def _schema(relation: Relation) -> object:
-    from tidelog.execute.spark.schema import schema_of
-
-    return schema_of(relation)
 
 
 # --- answers -----------------------------------------------------------------------
