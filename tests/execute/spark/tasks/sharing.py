@@ -110,12 +110,15 @@ class SharedExecutor(LocalExecutor):
         if not isinstance(task, Fixpoint):
             return super().run(task, watch)
         distribution = self.distribution(task)
-        outcome = in_threads(distribution, self.tables(distribution), self.tasks)
+        outcome = self.outcome(distribution)
         for name, tables in outcome.answers.items():
             for table in tables:
                 assert self.insert(name, table) == table.num_rows, f"{name} has a row twice"
         rounds = max(report.rounds for report in outcome.reports)
         return TaskReport(rounds, outcome.new, outcome.instances)
+
+    def outcome(self, distribution: Distribution) -> Outcome:
+        return in_threads(distribution, self.tables(distribution), self.tasks)
 
     def distribution(self, task: Fixpoint) -> Distribution:
         rules = tuple(dict.fromkeys(form.rule for form in task.forms))

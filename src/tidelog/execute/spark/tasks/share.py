@@ -12,6 +12,11 @@ A swap before which no task had anything new or waiting is the last. Each instan
 considered once, by the task that has its tuples, when the last of them has come. That tuples come
 to different copies at different times does no harm.
 
+`run` does so over an exchange. Where somebody else carries the messages (`held`), the steps are called one
+by one: `take` what has come, `begin` when that was all that the fixpoint begins with, `settle`, and
+send what is `outgoing`. A share that has settled has derived all that follows from what it has
+taken, whatever the order in which it came.
+
 Rows travel as Arrow record batches, since each task has codes of its own; a message is batches, each
 after the number of its copy.
 """
@@ -46,6 +51,8 @@ if TYPE_CHECKING:
 
 ENOUGH = 1 << 16  # rows for other tasks that are worth a swap in any case
 MOST = 1 << 20  # rows that are turned into a table, or back, at once
+PIECE = 1 << 15  # rows of a copy in a message that Spark carries
+NOBODY = -1  # the number of a share that owns nothing, and only finds owners
 
 FEW = 8  # tasks up to which rows are sought for each of them, instead of sorted
 RULE_FAILED = "rule failed: "  # how a task begins to tell of an EvaluationError
@@ -80,6 +87,7 @@ class Share:
             if self._is_answer(name)
         }
         self._given: dict[str, int] = {}
+        self._runs: tuple[Run, ...] = ()  # of the forms that read strata below alone, and of the others
         self._waiting = 0
         self._swaps = 0
         self._rounds = 0
@@ -116,49 +124,66 @@ class Share:
             return self._fixpoint(watch)
         except PeerError as error:
             self._tell(error.told or str(error))
-            raise self._understood(error) from None
+            raise understood(error.told or "", self.distribution) or error from None
         except BaseException as error:
-            self._tell(_words(error))
+            self._tell(words_of(error))
             raise
 
     def _fixpoint(self, watch: Watch) -> TaskReport:
         started = time.perf_counter()
         while self._swap():
             pass  # rows that were loaded are with their owners when nobody has any left
-        self._given = {name: len(kept.stored) for name, kept in self._answers.items()}
 
         def look(_: Progress) -> None:
             if self._exchange is not None:
                 self._exchange.check()
             watch(Progress(self._rounds, self._new))
 
-        forms = self.distribution.forms
-        first = self._run(tuple(form for form in forms if Version.DELTA not in form.reads))
-        first.once(look)
-        self._collect()
-        run = self._run(tuple(form for form in forms if Version.DELTA in form.reads))
+        self.begin(look)
         while self._swap(self._fresh):
             while self._waiting < min(ENOUGH, self._fresh):
-                self._derive(run, look)
+                self._derive(look)
         self._forget()
-        report = TaskReport(self._rounds, self._new, seconds=time.perf_counter() - started)
-        for done in (first, run):
-            for number, form in enumerate(done.forms):
+        return self.report(time.perf_counter() - started)
+
+    def begin(self, watch: Watch = unwatched) -> None:
+        """Begin, with all rows that there are to begin with."""
+        self._given = {name: len(kept.stored) for name, kept in self._answers.items()}
+        forms = self.distribution.forms
+        first = self._run(tuple(form for form in forms if Version.DELTA not in form.reads))
+        first.once(watch)
+        self._collect()
+        self._runs = first, self._run(tuple(form for form in forms if Version.DELTA in form.reads))
+
+    def settle(self) -> None:
+        """Derive all that follows from the rows that are here."""
+        while self._fresh:
+            self._derive(unwatched)
+
+    def report(self, seconds: float = 0.0) -> TaskReport:
+        """What this task has done so far.
+
+        The instances of a rule that was broken are the matches of its last join. Those are fewer than the
+        matches of its body where an auxiliary relation has dropped what told some of them apart.
+        """
+        report = TaskReport(self._rounds, self._new, seconds=seconds)
+        for run in self._runs:
+            for number, form in enumerate(run.forms):
                 counts = self._is_answer(form.rule.head.relation)
                 known = report.instances.get(form.rule.id, 0)
-                report.instances[form.rule.id] = known + (done.instances(number) if counts else 0)
+                report.instances[form.rule.id] = known + (run.instances(number) if counts else 0)
         return report
 
     def _run(self, forms: tuple[RuleForm, ...]) -> Run:
         changing = [*self._outboxes, *(kept.copy.name for kept in self._growing)]
         return Run(forms, changing, self._executor.relations, self._executor.codes, None, 1, NEVER)
 
-    def _derive(self, run: Run, watch: Watch) -> None:
+    def _derive(self, watch: Watch) -> None:
         """Run the forms over what is new in the copies."""
         for kept in self._growing:
             kept.begin()
         self._rounds += 1
-        run.resume(watch)
+        self._runs[-1].resume(watch)
         self._collect()
 
     @property
@@ -213,26 +238,46 @@ class Share:
         said = self._waiting + fresh
         if self._exchange is None:
             return said
-        to_each = [self._message(peer) for peer in range(self.tasks)]
+        to_each = [self._message(peer, MOST) for peer in range(self.tasks)]
         messages, total = self._exchange.swap(self._swaps, to_each, said)
         self._swaps += 1
         for message in messages:
             if message is not None:
-                self._take(message)
+                self.take(message)
         return total
 
-    def _message(self, peer: int) -> bytes:
+    def outgoing(self) -> Iterator[tuple[int, bytes, int]]:
+        """What waits for other tasks, in pieces: the task, a message for it, and how many rows are in it."""
+        for peer in range(self.tasks):
+            while any(kept.waiting[peer] for kept in self._kept):
+                waiting = self._waiting
+                message = self._message(peer, PIECE)
+                yield peer, message, waiting - self._waiting
+
+    @property
+    def waiting(self) -> int:
+        """How many rows wait for other tasks."""
+        return self._waiting
+
+    def discard(self) -> None:
+        """Forget what waits for other tasks: they have it already."""
+        for kept in self._kept:
+            for waiting in kept.waiting:
+                waiting.clear()
+        self._waiting = 0
+
+    def _message(self, peer: int, most: int) -> bytes:
         parts: list[bytes] = []
         for number, kept in enumerate(self._kept):
             if kept.waiting[peer]:
-                cells = kept.take(peer)
+                cells = kept.take(peer, most)
                 self._waiting -= len(cells)
                 [batch] = self._executor.to_table(kept.relation, cells).to_batches()
                 rows = batch.serialize()
                 parts += [_PART.pack(number, rows.size), rows]
         return b"".join(parts)
 
-    def _take(self, message: pa.Buffer) -> None:
+    def take(self, message: pa.Buffer) -> None:
         """Add the rows of a message to the copies they are for."""
         import pyarrow as pa
 
@@ -255,14 +300,6 @@ class Share:
     def _tell(self, told: str) -> None:
         if self._exchange is not None:
             self._exchange.fail(told)
-
-    def _understood(self, error: PeerError) -> TidelogError:
-        """The failure of a rule in another task as it was there."""
-        if error.told is None or not error.told.startswith(RULE_FAILED):
-            return error
-        words = json.loads(error.told.removeprefix(RULE_FAILED))
-        spans = (form.rule.span for form in self.distribution.forms if form.rule.text == words["rule"])
-        return EvaluationError(words["message"], words["rule"], words["values"], next(spans, None))
 
 
 class _Kept:
@@ -290,9 +327,9 @@ class _Kept:
         self.stored.delta_from(self._seen)
         self._seen = len(self.stored)
 
-    def take(self, peer: int) -> Cells:
+    def take(self, peer: int, most: int) -> Cells:
         """Rows that wait for a task, not more than one message may have."""
-        waiting, taken, room = self.waiting[peer], [], MOST
+        waiting, taken, room = self.waiting[peer], [], most
         while waiting and room:
             cells = waiting.popleft()
             taken.append(cells[:room])
@@ -313,9 +350,18 @@ def _parted(cells: Cells, owners: Numbers, tasks: int) -> list[Cells]:
     return [words.take(rows, axis=0).view(np.uint32) for rows in places]
 
 
-def _words(error: BaseException) -> str:
+def words_of(error: BaseException) -> str:
     """An error as other tasks are told of it."""
     if isinstance(error, EvaluationError):
         words = {"message": error.message, "rule": error.rule, "values": error.values}
         return RULE_FAILED + json.dumps(words)
     return str(error) if isinstance(error, TidelogError) else f"{type(error).__name__}: {error}"
+
+
+def understood(told: str, distribution: Distribution) -> EvaluationError | None:
+    """The failure of a rule in another task as it was there, if that is what was told."""
+    if not told.startswith(RULE_FAILED):
+        return None
+    words = json.loads(told.removeprefix(RULE_FAILED))
+    spans = (form.rule.span for form in distribution.forms if form.rule.text == words["rule"])
+    return EvaluationError(words["message"], words["rule"], words["values"], next(spans, None))
