@@ -7,8 +7,12 @@ from dataclasses import dataclass
 
 from tests.properties.expected import Expected
 from tests.properties.histories import History, generate_history, splits
-from tests.properties.replay import ALGORITHMS, Way, ending_problem_of, problem_of, reproduction
+from tests.properties.replay import ALGORITHMS, SPARK, Way, ending_problem_of, problem_of, reproduction
 from tests.properties.shrink import PATIENCE, shrink
+from tidelog.execute.spark import settings
+
+PLACES = HERE, NEVER_HERE = "", "0"  # small state is in this process, or all of it in Spark
+FIXPOINTS = ("auto", *(way for way in settings.Way if way is not settings.Way.frames))
 
 
 @dataclass(frozen=True)
@@ -22,19 +26,30 @@ class Failure:
 
     def __str__(self) -> str:
         how = f"algorithm {self.way.algorithm}, engine {self.way.engine}"
+        if self.way.engine == SPARK:
+            how += f" (fixpoint {self.way.fixpoint}, process {self.way.process or 'as it is'})"
         return f"history {self.seed}, {how}: {self.problem}\n\n{self.script}"
 
 
 def ways_of(seed: int, algorithm: str | None = None, engine: str | None = None) -> list[Way]:
     """How the history of a seed is replayed: algorithms take turns from seed to seed, unless given.
 
-    The reference is slow, so it has every second history, and is half a turn ahead.
+    The reference is slow, so it has every second history, and is half a turn ahead. Spark has to be asked
+    for.
     """
+    if engine == SPARK:
+        return [spark_way(seed, algorithm, PLACES[seed % 2])]
     count = len(ALGORITHMS)
     ways = [Way(algorithm or ALGORITHMS[seed % count], "local")]
     if seed % 2 == 0 or engine == "substitution":
         ways.append(Way(algorithm or ALGORITHMS[(seed // 2 + count // 2) % count], "substitution"))
     return [way for way in ways if engine in (None, way.engine)]
+
+
+def spark_way(seed: int, algorithm: str | None, process: str) -> Way:
+    """How the history of a seed is replayed on Spark: ways of fixpoints take turns too."""
+    ways = FIXPOINTS if process == NEVER_HERE else FIXPOINTS[:1]
+    return Way(algorithm or ALGORITHMS[seed % len(ALGORITHMS)], SPARK, ways[seed // 2 % len(ways)], process)
 
 
 def failure_of(

@@ -7,11 +7,13 @@ import multiprocessing
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from tests.properties.agreement import checked, disagreement, minimise
 from tests.properties.cases import failure_of
-from tests.properties.replay import ALGORITHMS, ENGINES
+from tests.properties.on_spark import starting
+from tests.properties.replay import ALGORITHMS, ENGINES, SPARK
 from tests.random_programs import generate
 
 
@@ -59,18 +61,21 @@ def main(description: str | None) -> int:
     parser.add_argument("--seed", type=int, default=0, help="the seed of the first; the others follow it")
     parser.add_argument("--only", choices=("programs", "histories"), help="one kind of cases only")
     parser.add_argument("--algorithm", choices=ALGORITHMS, help="for every history (default: in turns)")
-    parser.add_argument("--engine", choices=ENGINES, help="for every history (default: both)")
+    parser.add_argument("--engine", choices=(*ENGINES, SPARK), help="for every history (default: first two)")
     parser.add_argument("--workers", type=int, default=1, help="how many processes")
     options = parser.parse_args()
     narrow = options.only == "histories" or options.algorithm or options.engine
     checks = Checks(not narrow, options.only != "programs", options.algorithm, options.engine)
     seeds = range(options.seed, options.seed + options.cases)
-    for done, outcome in enumerate(_outcomes(seeds, options.workers, checks), 1):
-        if outcome is not None:
-            print(outcome)
-            return 1
-        if sys.stderr.isatty() and done % 20 == 0:
-            print(f"\r{done} of {options.cases}", end="", file=sys.stderr, flush=True)
+    if options.engine == SPARK and options.workers != 1:
+        parser.error("histories on Spark share one session: --workers 1")
+    with starting() if options.engine == SPARK else nullcontext():
+        for done, outcome in enumerate(_outcomes(seeds, options.workers, checks), 1):
+            if outcome is not None:
+                print(outcome)
+                return 1
+            if sys.stderr.isatty() and done % 20 == 0:
+                print(f"\r{done} of {options.cases}", end="", file=sys.stderr, flush=True)
     kinds = ["programs"] * checks.programs + ["histories"] * checks.histories
     print(f"{options.cases} cases agree with the oracle ({' and '.join(kinds)})")
     return 0

@@ -6,6 +6,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 
 from tests.oracle import Model
+from tests.properties import on_spark
 from tests.properties.expected import Expected
 from tests.properties.histories import (
     AddRule,
@@ -21,6 +22,7 @@ from tidelog import Database, TidelogError, UnknownRelationError
 from tidelog import Transaction as Session
 
 ENGINES = ("substitution", "local")
+SPARK = "spark"
 SINGLE = (
     "recompute", "counting", "dred", "fbf", "fbf(0)", "fbf(1)", "fbf(2)", "elastic", "ranked", "dbsp", "auto",
 )  # fmt: skip
@@ -30,10 +32,12 @@ ALGORITHMS = (*SINGLE, TURNS)
 
 @dataclass(frozen=True)
 class Way:
-    """How a history is replayed."""
+    """How a history is replayed; the last two are settings of Spark, the default ones where empty."""
 
     algorithm: str
     engine: str
+    fixpoint: str = ""
+    process: str = ""
 
     def algorithm_for(self, transaction: Transaction) -> str:
         return SINGLE[transaction.turn % len(SINGLE)] if self.algorithm == TURNS else self.algorithm
@@ -44,7 +48,8 @@ class Way:
 
 def opened(history: History, way: Way) -> Database:
     first = way.algorithm_for(history.transactions[0]) if history.transactions else "auto"
-    return Database(history.text, algorithm=first, engine=way.engine)
+    spark = on_spark.session(way.fixpoint, way.process) if way.engine == SPARK else None
+    return Database(history.text, algorithm=first, engine=way.engine, spark=spark)
 
 
 def problem_of(history: History, way: Way, expected: Expected) -> str | None:
