@@ -36,11 +36,14 @@ from tidelog.syntax.parser import parse, read
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from tidelog.execute.spark.schema import DataFrame
     from tidelog.maintain.protocol import Algorithm
     from tidelog.plan.maintenance import Keeper
+    from tidelog.session.feeds import Feed
     from tidelog.session.store.opening import Opened
     from tidelog.session.store.store import Store, Vacuumed
     from tidelog.session.store.view import View
+    from tidelog.session.streams import Into, Stream, Trigger
 
 Rows = Mapping[str, object]
 
@@ -114,6 +117,7 @@ class Database:
         self._answers: WeakSet[Answer] = WeakSet()
         self._keys = Keys()
         self._batches: dict[str, int] = {}  # the last one of each stream
+        self._streams: list[Stream] = []
         self._subscriptions = Subscriptions()
         for fact in definition.facts:
             relation = definition.relations[fact.relation]
@@ -291,6 +295,59 @@ class Database:
             raise UnknownRelationError(relation, definition.relations)
         return self._subscriptions.add(relation, callback)
 
+    def stream(
+        self,
+        changes: DataFrame,
+        relation: Into,
+        *,
+        name: str | None = None,
+        checkpoint: str | Path | None = None,
+        trigger: Trigger | None = None,
+        feed: str | Path | None = None,
+        feed_relations: Iterable[str] | None = None,
+    ) -> Stream:
+        """Follow a stream of Spark: each of its micro-batches is one commit, and is committed once.
+
+        Its rows are facts of a relation, or changes of them if there is a column `_change_type`; or
+        `relation` is a function that is given a transaction and a batch. `trigger` is as Spark's: a time
+        between batches, "availableNow" (what is there, then end), "once", or a mapping. With a store, and
+        a checkpoint for Spark, it goes on after a crash where it was. `feed` is a directory for `write_feed`
+        after each batch. Raises StreamError, or DataError where columns do not fit.
+        """
+        from tidelog.session.streams import Stream, check_frame
+
+        self._check_open()
+        check_frame(self, changes, relation)
+        follows = None if feed is None else self._feed(feed, feed_relations)
+        if follows is not None:
+            follows.catch_up()
+        begun = Stream(self, name, relation, follows, stored=self._opened is not None)
+        begun.begin(changes, checkpoint, trigger)
+        self._streams.append(begun)
+        return begun
+
+    def last_batch(self, stream: str) -> int | None:
+        """The number of the last batch of a stream that has been committed."""
+        return self._batches.get(stream)
+
+    def write_feed(self, directory: str | Path, relations: Iterable[str] | None = None) -> int:
+        """Write what commits have changed as Parquet files, by relation and version, unless it is there.
+
+        The relations are those that are outputs of the program, if none are named. The number of versions
+        that were written; StoreError if there is no store, or it does not go with what is there.
+        """
+        return self._feed(directory, relations).catch_up()
+
+    def _feed(self, directory: str | Path, relations: Iterable[str] | None) -> Feed:
+        from tidelog.session.feeds import Feed
+
+        self._started()
+        names = None if relations is None else [relations] if isinstance(relations, str) else list(relations)
+        for name in names or ():
+            if name not in self.relations and not self._state.definition.may_come(name):
+                raise UnknownRelationError(name, self.relations)
+        return Feed(self.store, directory, names)
+
     def current(self, relation: Relation) -> pa.Table:
         """The tuples of a relation after the last commit."""
         with self._reading:
@@ -428,7 +485,9 @@ class Database:
             raise closed()
 
     def close(self) -> None:
-        """Give back what the engine holds. Answers and changes already taken stay valid."""
+        """Give back what the engine holds, and end streams. Answers and changes already taken stay valid."""
+        while self._streams:
+            self._streams.pop().stop()
         with self._reading:
             self._closed = True
             backend, self._backend = self._backend, None
