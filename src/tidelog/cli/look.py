@@ -10,6 +10,7 @@ from tidelog.plan.executor import Version
 from tidelog.plan.order import Assumed
 from tidelog.plan.printer import print_strata
 from tidelog.program.check import check
+from tidelog.program.model import Program
 from tidelog.program.strata import stratify
 from tidelog.program.types import UNKNOWN
 from tidelog.syntax.parser import read
@@ -20,16 +21,20 @@ if TYPE_CHECKING:
 
 def check_program(path: Path) -> str:
     """A line on what the program has; raises ProgramError with everything wrong with it."""
-    program = check(read(path))
+    return f"{path}: {counts(check(read(path)))}, no problems"
+
+
+def counts(program: Program) -> str:
+    """How much a program has of everything."""
     own = sum(relation.made_by is None for relation in program.relations.values())
     rules = sum(rule.made_by is None for rule in program.rules)
-    counts = (
+    numbers = (
         _count(own, "relation"),
         _count(rules, "rule"),
         _count(len(program.facts), "fact"),
         _count(len(stratify(program)), "stratum", "strata"),
     )
-    return f"{path}: {', '.join(counts)}, no problems"
+    return ", ".join(numbers)
 
 
 def _count(number: int, one: str, many: str | None = None) -> str:

@@ -19,6 +19,8 @@ from tidelog.cli.guard import guarded, standard_output
 from tidelog.cli.where import Where
 from tidelog.execute import Engine
 
+PIPELINES = (".yaml", ".yml")
+
 app = typer.Typer(
     name="tidelog",
     help="Datalog: give it facts and it gives you the answers, in process or on Apache Spark.",
@@ -35,7 +37,12 @@ Program = Annotated[
     Path, typer.Argument(metavar="PROGRAM", help="The file of the program.", show_default=False)
 ]
 EngineOfRun = Annotated[
-    Engine, typer.Option("--engine", envvar="TIDELOG_ENGINE", help="What evaluates the rules.")
+    Engine | None,
+    typer.Option(
+        "--engine",
+        envvar="TIDELOG_ENGINE",
+        help="What evaluates the rules: spark, unless a pipeline says otherwise; local needs no Java.",
+    ),
 ]
 Master = Annotated[
     str | None,
@@ -65,19 +72,28 @@ def options(
 
 @app.command()
 def run(
-    program: Program,
-    facts: Annotated[
+    program: Annotated[
         Path,
-        typer.Option("-F", "--facts", metavar="DIR", help="Where R.facts, R.csv or R.parquet of inputs are."),
-    ] = Path("."),
+        typer.Argument(metavar="FILE", help="A program, or a pipeline (.yaml).", show_default=False),
+    ],
+    facts: Annotated[
+        Path | None,
+        typer.Option(
+            "-F",
+            "--facts",
+            metavar="DIR",
+            help="Where the facts of inputs are: R.facts, R.csv, R.parquet, ...",
+        ),
+    ] = None,
     output: Annotated[
-        Path, typer.Option("-D", "--output", metavar="DIR", help="Where R.csv of outputs go; - prints them.")
-    ] = Path("."),
+        Path | None,
+        typer.Option("-D", "--output", metavar="DIR", help="Where R.csv of outputs go; - prints them."),
+    ] = None,
     threads: Annotated[
         int | None,
         typer.Option("-j", "--jobs", metavar="N", min=1, help="Threads to use; a Spark started here: cores."),
     ] = None,
-    engine: EngineOfRun = Engine.spark,
+    engine: EngineOfRun = None,
     master: Master = None,
     remote: Remote = None,
     conf: Conf = None,
@@ -85,12 +101,61 @@ def run(
 ) -> None:
     """Read facts, derive everything, write the answers: on Spark, or with --engine local in this process."""
 
-    where = Where.given(engine.value, master, remote, conf or [], threads)
+    where = Where.given(engine and engine.value, master, remote, conf or [], threads)
+    is_pipeline = program.suffix in PIPELINES
+    if is_pipeline and (facts or output):
+        raise typer.BadParameter("-F and -D are for programs; a pipeline says where it reads and writes")
 
     def work() -> None:
-        from tidelog.cli.run import run_program
+        if is_pipeline:
+            from tidelog.cli.pipeline import run_pipeline
 
-        run_program(program, facts, output, where=where, quiet=quiet)
+            run_pipeline(program, where, quiet=quiet)
+        else:
+            from tidelog.cli.run import run_program
+
+            run_program(program, facts or Path("."), output or Path("."), where=where, quiet=quiet)
+
+    guarded(work)
+
+
+@app.command(name="dry-run")
+def dry_run(
+    pipeline: Annotated[
+        Path, typer.Argument(metavar="PIPELINE", help="The file of the pipeline.", show_default=False)
+    ],
+    engine: EngineOfRun = None,
+    master: Master = None,
+    remote: Remote = None,
+    conf: Conf = None,
+) -> None:
+    """Check everything about a pipeline without running it, and say what it would do."""
+    where = Where.given(engine and engine.value, master, remote, conf or [])
+    if pipeline.suffix not in PIPELINES:
+        raise typer.BadParameter(f"{pipeline} is no pipeline (.yaml); tidelog check looks at a program")
+
+    def work() -> None:
+        from tidelog.cli import dry_run
+
+        text = dry_run.dry_run(pipeline, where)
+        with standard_output():
+            typer.echo(text)
+
+    guarded(work)
+
+
+@app.command()
+def init(
+    name: Annotated[Path, typer.Argument(metavar="NAME", help="The directory to make.", show_default=False)],
+) -> None:
+    """Make a directory with a small pipeline that runs: a program, facts, and tidelog.yaml."""
+
+    def work() -> None:
+        from tidelog.cli.init import init_pipeline
+
+        text = init_pipeline(name)
+        with standard_output():
+            typer.echo(text)
 
     guarded(work)
 

@@ -13,6 +13,7 @@ from tidelog.cli.startup import keep_pandas_out
 
 if TYPE_CHECKING:
     from tidelog.execute.spark.schema import SparkSession
+    from tidelog.session.pipeline.model import Pipeline
 
 
 @dataclass(frozen=True)
@@ -24,15 +25,20 @@ class Where:
     remote: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
     threads: int | None = None
+    asked: bool = False  # whether somebody chose the engine
 
     @staticmethod
     def given(
-        engine: str, master: str | None, remote: str | None, conf: Sequence[str], threads: int | None
+        engine: str | None,
+        master: str | None = None,
+        remote: str | None = None,
+        conf: Sequence[str] = (),
+        threads: int | None = None,
     ) -> Where:
         """What the options of a command say. Raises typer.BadParameter for what does not go together."""
         if master is not None and remote is not None:
             raise typer.BadParameter("--master and --remote are two places; give one of them")
-        if engine != "spark":
+        if engine not in (None, "spark"):
             for option, value in (("--master", master), ("--remote", remote), ("--conf", conf)):
                 if value:
                     raise typer.BadParameter(f"{option} is for Spark, and the engine is {engine}")
@@ -42,14 +48,25 @@ class Where:
             if not equals or not key:
                 raise typer.BadParameter(f"--conf {text}: a setting is written KEY=VALUE")
             settings[key] = value
-        return Where(engine, master, remote, settings, threads)
+        asked = any((engine, master, remote, settings))
+        return Where(engine or "spark", master, remote, settings, threads, asked)
+
+    def of(self, pipeline: Pipeline) -> Where:
+        """Where a pipeline runs: as its file says, unless the options of the command say otherwise."""
+        engine = self.engine if self.asked else pipeline.engine or self.engine
+        if engine != "spark":
+            return Where(engine, threads=self.threads)
+        master, remote = self.master, self.remote
+        if master is None and remote is None:
+            master, remote = pipeline.master, pipeline.remote
+        return Where(engine, master, remote, {**pipeline.conf, **self.conf}, self.threads)
 
     def __str__(self) -> str:
         if self.engine != "spark":
-            return f"engine {self.engine}, in this process"
+            return f"{self.engine}, in this process"
         if self.remote or self.master:
-            return f"Spark at {self.remote or self.master}"
-        return f"Spark, started here with {self.threads or 'all'} cores"
+            return f"Spark, {self.remote or self.master}"
+        return f"Spark, started here, local[{self.threads or '*'}]"
 
     @contextmanager
     def session(self) -> Iterator[SparkSession | None]:

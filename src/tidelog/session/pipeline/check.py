@@ -1,0 +1,170 @@
+"""Whether the program, the sources and the sinks of a pipeline go together, and with what is there.
+
+Nothing is run or written. Everything that is wrong is found in one go; what Spark knows about
+sources (`check_columns`) is asked for after the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from tidelog.io.facts import only_spark, read_facts
+from tidelog.io.places import parts
+from tidelog.io.spark_files import SMALL, facts_frame
+from tidelog.io.writing import check_places
+from tidelog.program.check import check
+from tidelog.program.model import Program, Relation
+from tidelog.session.pipeline.document import near
+from tidelog.session.pipeline.model import Pipeline, Sink, Source
+from tidelog.session.spark_frames import APPLY, given_frame
+from tidelog.syntax.errors import DataError, Diagnostic, ProgramError, TidelogError
+from tidelog.syntax.parser import read
+from tidelog.syntax.source import Span
+
+if TYPE_CHECKING:
+    from tidelog.execute.spark.schema import SparkSession
+
+
+def check_pipeline(pipeline: Pipeline, engine: str) -> tuple[Program | None, list[Diagnostic]]:
+    """The program, and everything that is wrong as far as this process can see."""
+    try:
+        program = check(read(pipeline.program))
+    except ProgramError as error:
+        return None, [*error.diagnostics, *_together(pipeline, engine)]
+    except TidelogError as error:
+        return None, [told(error, "TL0909", "the program cannot be read", pipeline.program_span)]
+    own = {name: r for name, r in program.relations.items() if r.made_by is None}
+    problems = _together(pipeline, engine)
+    for source in pipeline.sources:
+        problems += _named(source, own, "source") or _readable(source, own[source.relation], pipeline, engine)
+    given = {source.relation for source in pipeline.sources}
+    for name, relation in own.items():
+        if relation.is_input and name not in given:
+            hint = f"sources: {{{name}: {{format: csv, path: ...}}}}"
+            problems.append(
+                Diagnostic("TL0907", f"no source for {name}", relation.span, "an input", hint=hint)
+            )
+    for sink in pipeline.sinks:
+        problems += _named(sink, own, "sink") or _writable(sink, engine)
+    problems += _written_twice(pipeline.sinks)
+    return program, problems
+
+
+def _together(pipeline: Pipeline, engine: str) -> list[Diagnostic]:
+    """What a pipeline asks for that does not go together."""
+    found = []
+
+    def wrong(message: str, span: Span | None, hint: str) -> None:
+        found.append(Diagnostic("TL0908", message, span, hint=hint))
+
+    if not pipeline.sinks and pipeline.store is None:
+        wrong("nothing is written: there is neither a sink nor a store", pipeline.program_span, "sinks: ...")
+    if pipeline.continuous and pipeline.store is None:
+        wrong("a continuous pipeline needs a store", pipeline.trigger_span, "store: DIRECTORY")
+    if pipeline.store is not None and engine != "spark":
+        wrong(f"a store is filled by streams of Spark, and the engine is {engine}", None, "engine: spark")
+    for sink in pipeline.sinks:
+        if sink.changes and pipeline.store is None:
+            wrong("changes are known where there is a store", sink.span, "store: DIRECTORY")
+        if sink.changes and (sink.place.format != "parquet" or sink.place.options):
+            wrong("changes are written as Parquet, without options", sink.span, "format: parquet")
+        if not sink.changes and pipeline.continuous:
+            message = "a continuous pipeline has changes to write; there is no moment for all answers"
+            wrong(message, sink.span, "write: changes, or trigger: once")
+    for source in pipeline.sources:
+        if source.changes and engine != "spark":
+            wrong(f"changes are read by Spark, and the engine is {engine}", source.span, "engine: spark")
+    return found
+
+
+def _named(place: Source | Sink, relations: dict[str, Relation], what: str) -> list[Diagnostic]:
+    name = place.relation
+    if name in relations:
+        return []
+    message = f"the {what} {name} is no relation of the program"
+    notes = (f"the relations are {', '.join(relations)}",)
+    return [Diagnostic("TL0906", message, place.span, notes=notes, hint=near(name, relations))]
+
+
+def _readable(source: Source, relation: Relation, pipeline: Pipeline, engine: str) -> list[Diagnostic]:
+    place, heading = source.place, f"the source {source.relation} cannot be read"
+    if place.for_spark and engine != "spark":
+        return [told(only_spark(heading, place), "TL0909", heading, source.span)]
+    if relation.key and (place.for_spark or source.changes or pipeline.store is not None):
+        message = f"{relation.name} has a primary key, and keys are not checked in Spark yet"
+        return [Diagnostic("TL0908", message, source.span, hint="declare it without the key")]
+    path = place.here
+    if path is not None and not path.exists():
+        return [Diagnostic("TL0909", f"{heading}: there is no {path}", source.span)]
+    if path is not None and not place.for_spark and not parts(path) and pipeline.store is None:
+        return [Diagnostic("TL0909", f"{heading}: the directory {path} has no files", source.span)]
+    return []
+
+
+def _writable(sink: Sink, engine: str) -> list[Diagnostic]:
+    heading = f"the sink {sink.relation} cannot be written"
+    if sink.changes:
+        return []
+    if sink.mode in ("error", "errorifexists") and sink.place.here is not None and sink.place.here.exists():
+        return [Diagnostic("TL0910", f"{heading}: {sink.place} is there already", sink.span)]
+    try:
+        check_places([(sink.relation, sink.place)], by_spark=engine == "spark")
+    except DataError as error:
+        return [told(error, "TL0910", heading, sink.span)]
+    return []
+
+
+def _written_twice(sinks: Iterable[Sink]) -> list[Diagnostic]:
+    seen: dict[str, Sink] = {}
+    found = []
+    for sink in sinks:
+        other = seen.setdefault(str(sink.place), sink)
+        if other is not sink:
+            message = f"{other.relation} and {sink.relation} would both be written to {sink.place}"
+            found.append(Diagnostic("TL0910", message, sink.span))
+    return found
+
+
+# --- what sources hold -------------------------------------------------------------
+
+
+def check_columns(
+    sources: Iterable[Source], program: Program, spark: SparkSession | None
+) -> list[Diagnostic]:
+    """What is wrong with the columns of sources, or with their rows where they are few."""
+    found = []
+    for source in sources:
+        relation = program.relations.get(source.relation)
+        if relation is not None:
+            try:
+                _look(source, relation, spark)
+            except DataError as error:
+                heading = f"the source {source.relation} does not fit"
+                found.append(told(error, "TL0909", heading, source.span))
+    return found
+
+
+def _look(source: Source, relation: Relation, spark: SparkSession | None) -> None:
+    place, path = source.place, source.place.here
+    if spark is not None and not place.is_text:
+        frame = facts_frame(spark, relation, place, small=0)
+        if frame is not None:
+            verb = APPLY if source.changes else "insert into"
+            given_frame(relation.name, relation.columns, frame, None, verb)
+            return
+    if path is None or place.for_spark or source.changes or not path.exists():
+        return
+    if sum(part.stat().st_size for part in parts(path)) <= SMALL and all(p.is_file() for p in parts(path)):
+        read_facts(relation, place)
+
+
+def told(error: TidelogError, code: str, heading: str, span: Span) -> Diagnostic:
+    """An error of ours as one of a pipeline, with its place there."""
+    first, *rest = str(error).splitlines()
+    what = first.partition("]: ")[2] or first
+    notes = [
+        line.removeprefix("  --> ").removeprefix("  = note: ") for line in rest if "= hint: " not in line
+    ]
+    hints = [line.removeprefix("  = hint: ") for line in rest if "= hint: " in line]
+    return Diagnostic(code, heading, span, notes=(what, *notes, *hints[1:]), hint=hints[0] if hints else None)
