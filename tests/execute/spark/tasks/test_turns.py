@@ -32,7 +32,6 @@ from tidelog.execute.spark.tasks import neighbours
 from tidelog.execute.spark.tasks.held import SHELF, Held, Messages
 from tidelog.execute.spark.tasks.share import NOBODY, Share
 from tidelog.execute.spark.tasks.turns import Turns
-from tidelog.plan.executor import TaskReport
 from tidelog.plan.placement import Distribution
 from tidelog.program.check import check
 from tidelog.syntax.errors import EvaluationError
@@ -65,9 +64,9 @@ def in_rounds(distribution: Distribution, tables: Tables, tasks: int, take: Taki
             log[-1].setdefault(to, []).append(message)
     outcome = Outcome()
     for task in range(tasks):
-        *found, report = turns.answers(task, len(log) - 1, given(log, task, 0))
-        assert isinstance(report, TaskReport)
-        outcome.add(found, report)  # type: ignore[arg-type]
+        messages = given(log, task, 0)
+        report = turns.report(task, len(log) - 1, messages)
+        outcome.add(turns.answers(task, len(log) - 1, messages), report)
     return outcome
 
 

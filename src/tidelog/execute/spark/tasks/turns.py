@@ -21,8 +21,6 @@ from tidelog.plan.placement import Distribution
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Found = tuple[str, "pa.Table"] | TaskReport
-
 PATIENCE = 20  # shares that die one after the other
 
 
@@ -49,22 +47,26 @@ class Turns:
                     return taken, holder.advance(round, _from(taken, messages))
         return 0, None
 
-    def answers(self, task: int, round: int, messages: Messages) -> Iterator[Found]:
-        """What a share has found after the last round, and at last its report. It ends with that.
+    def report(self, task: int, round: int, messages: Messages) -> TaskReport:
+        """What a share has done after the last round; `messages` are those of all rounds."""
+        with self._understood():
+            for holder in self._found(task, make=True):
+                with suppress(GoneError):
+                    holder.advance(round, _from(holder.taken(), messages))
+                    return holder.report()
+        raise AssertionError
 
-        `messages` are those of all rounds.
-        """
+    def answers(self, task: int, round: int, messages: Messages) -> Iterator[tuple[str, pa.Table]]:
+        """What a share has found after the last round; then it ends. `messages` are those of all rounds."""
         with self._understood():
             for holder in self._found(task, make=True):
                 begun = False
                 try:
                     holder.advance(round, _from(holder.taken(), messages))
-                    report = holder.report()
                     for found in holder.answers():
                         begun = True
                         yield found
                     holder.end()
-                    yield report
                     return
                 except GoneError:
                     if begun:  # Spark runs the task again
