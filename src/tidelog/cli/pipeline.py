@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 from time import perf_counter
@@ -11,8 +13,8 @@ from tidelog.cli.summary import Times, print_summary
 from tidelog.cli.where import Where
 from tidelog.session.database import Database
 from tidelog.session.pipeline.check import check_pipeline
-from tidelog.session.pipeline.model import read_pipeline
-from tidelog.session.pipeline.work import load, write
+from tidelog.session.pipeline.model import Pipeline, read_pipeline
+from tidelog.session.pipeline.work import catch_up, follow, load, write
 from tidelog.syntax.errors import ProgramError
 
 
@@ -36,14 +38,21 @@ def run_pipeline(file: Path, where: Where, *, quiet: bool) -> None:
                     threads=where.threads or 1,
                     spark=session,
                     watch=watch,
-                    maintained=False,
+                    maintained=pipeline.store is not None,
+                    store=pipeline.store,
                 )
             )
-            load(pipeline, db)
+            if pipeline.continuous:
+                _follow(pipeline, db, quiet=quiet)
+                return
+            before = db.version
+            (load if pipeline.store is None else catch_up)(pipeline, db)
             report = db.report
             derived = perf_counter()
         sizes = write(pipeline, db)
         written = perf_counter()
+        if pipeline.store is not None and not quiet:
+            print(f"version {db.version} of {pipeline.store}, {db.version - before} more", file=sys.stderr)
     if not quiet:
         times = Times(
             check=checked - began,
@@ -53,3 +62,21 @@ def run_pipeline(file: Path, where: Where, *, quiet: bool) -> None:
             write=written - derived,
         )
         print_summary(report, times, sizes)
+
+
+def _follow(pipeline: Pipeline, db: Database, *, quiet: bool) -> None:
+    """Run until somebody says that it is enough, which is how a continuous pipeline ends."""
+
+    def enough(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    def told(version: int) -> None:
+        if not quiet:
+            print(f"version {version} of {pipeline.store}", file=sys.stderr, flush=True)
+
+    signal.signal(signal.SIGTERM, enough)
+    try:
+        follow(pipeline, db, told)
+    except KeyboardInterrupt:
+        if not quiet:
+            print(f"stopped at version {db.version}", file=sys.stderr)

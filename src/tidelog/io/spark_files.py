@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from tidelog.io.columnar import check_names
 from tidelog.io.errors import data_error, said
+from tidelog.io.options import COLUMNS
 from tidelog.io.output import header_line, line_array
 from tidelog.io.places import Place, parts, unreadable
 from tidelog.program.model import Column, Relation
-from tidelog.program.types import UNKNOWN
+from tidelog.program.types import STRING, UNKNOWN
+from tidelog.syntax.errors import TidelogError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,6 +64,39 @@ def facts_frame(session: object, relation: Relation, place: Place, small: int = 
             return outward_frame(spark, relation, None)
         check_names(f"cannot read the facts of {relation.name} in {place}", names, relation.columns)
     return frame
+
+
+def stream_frame(session: object, relation: Relation, place: Place, *, changes: bool) -> DataFrame:
+    """A stream of the facts that come to a place, or of their changes. Raises DataError."""
+    from tidelog.execute.spark.files import read_frame, read_lines, read_stream
+    from tidelog.execute.spark.schema import CHANGE_COLUMNS, CHANGE_TYPE, schema_of
+
+    spark, address = cast("SparkSession", session), _address(place)
+    columns = (*relation.columns, *([Column(CHANGE_TYPE, STRING)] if changes else []))
+    try:
+        if place.is_text:
+            text = place.text
+            header = None if text.header == "none" else text.delimiter.join(c.name for c in columns)
+            return read_lines(
+                spark, address, columns, text.delimiter, quoted=text.quoted, header=header, stream=True
+            ).rows
+        schema = None
+        if not place.table and place.format in COLUMNS:
+            there = read_frame(spark, place.format, address, "", place.options) if _has_files(place) else None
+            schema = schema_of(replace(relation, columns=columns)) if there is None else there.schema
+            if place.format == "json":
+                names = [name for name in schema.names if name not in CHANGE_COLUMNS[1:]]
+                check_names(f"cannot read the facts of {relation.name} in {place}", names, columns)
+        return read_stream(spark, place.format, address, place.table, place.options, schema)
+    except TidelogError:
+        raise
+    except Exception as error:
+        raise unreadable(relation, place, said(error)) from error
+
+
+def _has_files(place: Place) -> bool:
+    here = place.here
+    return here is None or bool(parts(here))
 
 
 def _is_larger(path: Path, size: int) -> bool:

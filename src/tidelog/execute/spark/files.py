@@ -35,28 +35,31 @@ _FLOAT = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$"
 
 
 def read_frame(
+    spark: SparkSession, format: str, path: str, table: str, options: Mapping[str, str]
+) -> DataFrame:
+    """A table, or what is at a path."""
+    reader = spark.read.options(**_checked(format, options))
+    return reader.table(table) if table else reader.format(format).load(path)
+
+
+def read_stream(
     spark: SparkSession,
     format: str,
     path: str,
     table: str,
     options: Mapping[str, str],
-    *,
-    stream: bool = False,
+    schema: StructType | None,
 ) -> DataFrame:
-    """A table, or what is at a path."""
-    reader = spark.readStream if stream else spark.read
+    """A stream of what comes to a table or a path; Spark has to be told the schema of files."""
+    reader = spark.readStream.options(**_checked(format, options))
     if table:
-        return reader.options(**options).table(table)
-    if format == "json":
-        options = {"mode": "FAILFAST", **options}
-    return reader.format(format).options(**options).load(path)
+        return reader.table(table)
+    return (reader if schema is None else reader.schema(schema)).format(format).load(path)
 
 
-def stream_frame(
-    spark: SparkSession, format: str, path: str, schema: StructType, options: Mapping[str, str]
-) -> DataFrame:
-    """A stream of the files at a path, whose schema has to be known."""
-    return spark.readStream.format(format).schema(schema).options(**options).load(path)
+def _checked(format: str, options: Mapping[str, str]) -> dict[str, str]:
+    """Options with which Spark refuses what it cannot read, and does not make nulls of it."""
+    return {"mode": "FAILFAST", **options} if format == "json" else dict(options)
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,10 @@ def read_lines(
     header: str | None,
     stream: bool = False,
 ) -> Lines:
-    """The lines of text files; those that are exactly `header` are none of the rows."""
+    """The lines of text files; those that are exactly `header` are none of the rows.
+
+    In a stream a doubt makes Spark fail: nobody is there to decide.
+    """
     reader = spark.readStream if stream else spark.read
     whole = reader.option("lineSep", "\n").text(path).select(F.col("value").alias("line"))
     line = F.regexp_replace("line", "\r$", "")
@@ -92,8 +98,11 @@ def read_lines(
         plain = plain & (F.col("line") != "")  # blank lines are allowed at the end alone
     for value in values:
         plain = plain & value.isNotNull()
-    named = [value.alias(f"v{i}") for i, value in enumerate(values)]
     rows = parsed.withColumn("plain", F.coalesce(plain, F.lit(False)))
+    if stream:
+        fails = F.raise_error(F.concat(F.lit("a line that is not written plainly: "), F.col("line")))
+        values = [F.when(F.col("plain"), value).otherwise(fails) for value in values]
+    named = [value.alias(f"v{i}") for i, value in enumerate(values)]
     return Lines(
         rows.select(*named).toDF(*[column.name for column in columns]),
         rows.filter(~F.col("plain")).select("line"),
