@@ -18,7 +18,7 @@ export PYTHONPATH :=
 
 .DEFAULT_GOAL := help
 .PHONY: help venv demo test lint types property bench-materialise bench-memory bench-start \
-        bench-updates bench-onefact bench-proportion bench-spark clean
+        bench-updates bench-onefact bench-proportion bench-spark bench-driver-memory clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' $(MAKEFILE_LIST) | column -t -s '#' 2>/dev/null \
@@ -64,6 +64,9 @@ bench-onefact: venv ## time one-fact commits beside differential dataflow (ARGS=
 
 bench-spark: venv ## time fixpoints on Spark, in every way (ARGS="--only right-rand1k --frames")
 	$(BIN)/python -m benchmarks.spark $(ARGS)
+
+bench-driver-memory: venv ## ten million facts and 55 million answers on a cluster, with 1 GB for the driver
+	$(BIN)/python -m benchmarks.driver_memory $(ARGS)
 
 bench-proportion: venv ## time one-fact commits among ten million facts (ARGS="--facts 100000")
 	$(BIN)/python -m benchmarks.proportion $(ARGS)
