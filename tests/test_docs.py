@@ -82,6 +82,7 @@ def run_console(block: Block, page: str, directory: Path) -> None:
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "COLUMNS": "100",
+        "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1",  # Spark starts sooner
         "NO_COLOR": "1",
         "TERM": "dumb",
     }
