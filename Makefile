@@ -37,8 +37,8 @@ $(BUILD)/tmp:
 demo: venv ## run the example through Spark: a program, its answers, what changed
 	$(BIN)/python examples/demo.py
 
-test: lint types ## lint, types, all tests
-	$(BIN)/python -m pytest
+test: lint types ## lint, types, all tests: those that need Spark share a process, another has the rest
+	$(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
 
 lint: venv
 	$(BIN)/ruff check .
@@ -62,7 +62,7 @@ bench-updates: venv ## time updates by every algorithm against recomputing (ARGS
 bench-onefact: venv ## time one-fact commits beside differential dataflow (ARGS="--only OL.cedge")
 	$(BIN)/python -m benchmarks.onefact $(ARGS)
 
-bench-spark: venv ## time fixpoints on Spark, in every way (ARGS="--only right-rand1k --frames")
+bench-spark: venv ## time fixpoints on Spark, in every way (ARGS="--only right-rand1k --ways auto,frames")
 	$(BIN)/python -m benchmarks.spark $(ARGS)
 
 bench-driver-memory: venv ## ten million facts and 55 million answers on a cluster, with 1 GB for the driver
