@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
+from tidelog.execute.spark.checkpoint import checkpointed
 from tidelog.execute.spark.schema import ADDED, last_changes, outward_frame
 from tidelog.execute.spark.types import (
     column_names,
@@ -68,7 +69,7 @@ def rows_counted(observation: Observation, frame: DataFrame) -> int:
 def cut(frame: DataFrame) -> tuple[DataFrame, int]:
     """The DataFrame computed, without its lineage, and its number of rows: one Spark job."""
     counted, observation = count_rows(frame)
-    done = counted.localCheckpoint(eager=True)
+    done = checkpointed(counted)
     return done, rows_counted(observation, done)
 
 
@@ -164,7 +165,7 @@ def split_changes(changes: Rows) -> tuple[Rows, Rows]:
     if frame is None:
         return changes, changes
     types = column_types(relation)
-    last = last_changes(frame, types).localCheckpoint(eager=True)
+    last = checkpointed(last_changes(frame, types))
     come, gone = (last.filter(c).select(*column_names(types)) for c in (F.col(ADDED), ~F.col(ADDED)))
     sizes = come.count(), gone.count()
     return Rows(spark, relation, (come,), sizes[:1]), Rows(spark, relation, (gone,), sizes[1:])
