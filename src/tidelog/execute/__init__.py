@@ -38,6 +38,10 @@ def open_executor(
             from tidelog.execute.local.executor import LocalExecutor
 
             return LocalExecutor(threads)
+        case "spark" if keep:
+            from tidelog.execute.spark.keep.keeper import SparkKeeper
+
+            return SparkKeeper(spark)
         case "spark":
             from tidelog.execute.spark.executor import SparkExecutor
 

@@ -51,7 +51,7 @@ from tidelog.maintain.ranked import Ranked
 from tidelog.maintain.seminaive import Recompute, StratumWatch, unwatched
 from tidelog.plan.executor import Progress
 from tidelog.plan.executor import unwatched as unwatched_task
-from tidelog.plan.maintenance import Keeper, PhaseReport
+from tidelog.plan.maintenance import Abandoned, Keeper, PhaseReport
 from tidelog.program.model import Rule, Stratum
 from tidelog.program.strata import body_relations
 
@@ -248,11 +248,16 @@ class Maintenance:
             watch(stratum, progress)
 
         if useful:  # step 5
-            phases = algorithm.update(change, keeper, watch_task, None)
-            choice: Choice | None = getattr(algorithm, "choice", None)
-            if choice is not None:
-                chosen = "" if choice.algorithm == algorithm.name else f"{choice.algorithm}: "
-                why = chosen + choice.why
+            try:
+                phases = algorithm.update(change, keeper, watch_task, None)
+                choice: Choice | None = getattr(algorithm, "choice", None)
+                if choice is not None:
+                    chosen = "" if choice.algorithm == algorithm.name else f"{choice.algorithm}: "
+                    why = chosen + choice.why
+            except Abandoned:  # without a budget: it is the keeper that gives up
+                keeper.undo(stratum.relations)
+                phases = renewal(algorithm, stratum, keeper, watch_task)
+                why = "started anew, as the update outgrew the driver"
         else:
             phases = renewal(algorithm, stratum, keeper, watch_task)
             self._started.append(stratum)

@@ -1,0 +1,1 @@
+"""Answers kept current on Spark: the tasks of `plan.maintenance` over DataFrames."""
