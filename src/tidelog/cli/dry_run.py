@@ -18,7 +18,7 @@ def dry_run(file: Path, where: Where) -> str:
     """What a pipeline would do; raises ProgramError with everything that is wrong with it."""
     pipeline = read_pipeline(file)
     where = where.of(pipeline)
-    program, problems = check_pipeline(pipeline, where.engine)
+    program, problems = check_pipeline(pipeline, where.engine, connect=where.connects)
     if program is not None:
         broken = {problem.span for problem in problems}
         readable = [source for source in pipeline.sources if source.span not in broken]

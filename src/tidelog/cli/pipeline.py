@@ -25,7 +25,7 @@ def run_pipeline(file: Path, where: Where, *, quiet: bool) -> None:
             began = perf_counter()
             pipeline = read_pipeline(file)
             where = where.of(pipeline)
-            _, problems = check_pipeline(pipeline, where.engine)
+            _, problems = check_pipeline(pipeline, where.engine, connect=where.connects)
             if problems:
                 raise ProgramError(problems)
             checked = perf_counter()

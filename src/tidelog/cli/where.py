@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -60,6 +61,12 @@ class Where:
         if master is None and remote is None:
             master, remote = pipeline.master, pipeline.remote
         return Where(engine, master, remote, {**pipeline.conf, **self.conf}, self.threads)
+
+    @property
+    def connects(self) -> bool:
+        """Whether it is Spark over Spark Connect."""
+        named = self.remote or (None if self.master else os.environ.get("SPARK_REMOTE"))
+        return self.engine == "spark" and named is not None
 
     def __str__(self) -> str:
         if self.engine != "spark":

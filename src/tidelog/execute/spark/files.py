@@ -8,6 +8,7 @@ about it. Text is written by Python workers, so that it looks the same wherever 
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -178,7 +179,10 @@ def write_lines(
         for batch in batches:
             yield pa.record_batch([lines(batch).cast(pa.string())], names=["value"])
 
-    frame.mapInArrow(text, StructType([StructField("value", StringType())])).write.mode(mode).text(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # of a pandas that we do not use
+        lined = frame.mapInArrow(text, StructType([StructField("value", StringType())]))
+    lined.write.mode(mode).text(path)
 
 
 def sorted_frame(frame: DataFrame, relation: Relation) -> DataFrame:

@@ -7,6 +7,7 @@ sources (`check_columns`) is asked for after the rest.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tidelog.io.facts import only_spark, read_facts
@@ -15,7 +16,7 @@ from tidelog.io.spark_files import SMALL, facts_frame
 from tidelog.io.writing import check_places
 from tidelog.program.check import check
 from tidelog.program.model import Program, Relation
-from tidelog.session.pipeline.document import near
+from tidelog.session.pipeline.document import in_order, near
 from tidelog.session.pipeline.model import Pipeline, Sink, Source
 from tidelog.session.spark_frames import APPLY, given_frame
 from tidelog.syntax.errors import DataError, Diagnostic, ProgramError, TidelogError
@@ -26,16 +27,20 @@ if TYPE_CHECKING:
     from tidelog.execute.spark.schema import SparkSession
 
 
-def check_pipeline(pipeline: Pipeline, engine: str) -> tuple[Program | None, list[Diagnostic]]:
-    """The program, and everything that is wrong as far as this process can see."""
+def check_pipeline(
+    pipeline: Pipeline, engine: str, *, connect: bool = False
+) -> tuple[Program | None, list[Diagnostic]]:
+    """The program, and everything that is wrong as far as this process can see.
+
+    `engine` is what it will run on; with `connect`, on Spark over Spark Connect.
+    """
     try:
         program = check(read(pipeline.program))
     except ProgramError as error:
-        return None, [*error.diagnostics, *_together(pipeline, engine)]
-    except TidelogError as error:
-        return None, [told(error, "TL0909", "the program cannot be read", pipeline.program_span)]
+        wrong = [replace(d, span=d.span or pipeline.program_span) for d in error.diagnostics]
+        return None, [*wrong, *in_order(_together(pipeline, engine, connect))]
     own = {name: r for name, r in program.relations.items() if r.made_by is None}
-    problems = _together(pipeline, engine)
+    problems = _together(pipeline, engine, connect)
     for source in pipeline.sources:
         problems += _named(source, own, "source") or _readable(source, own[source.relation], pipeline, engine)
     given = {source.relation for source in pipeline.sources}
@@ -48,10 +53,10 @@ def check_pipeline(pipeline: Pipeline, engine: str) -> tuple[Program | None, lis
     for sink in pipeline.sinks:
         problems += _named(sink, own, "sink") or _writable(sink, engine)
     problems += _written_twice(pipeline.sinks)
-    return program, problems
+    return program, in_order(problems)
 
 
-def _together(pipeline: Pipeline, engine: str) -> list[Diagnostic]:
+def _together(pipeline: Pipeline, engine: str, connect: bool) -> list[Diagnostic]:
     """What a pipeline asks for that does not go together."""
     found = []
 
@@ -64,6 +69,9 @@ def _together(pipeline: Pipeline, engine: str) -> list[Diagnostic]:
         wrong("a continuous pipeline needs a store", pipeline.trigger_span, "store: DIRECTORY")
     if pipeline.store is not None and engine != "spark":
         wrong(f"a store is filled by streams of Spark, and the engine is {engine}", None, "engine: spark")
+    if pipeline.store is not None and connect:
+        message = "a store is filled by streams, and they are not to be had over Spark Connect"
+        wrong(message, None, "spark: {master: URL}")
     for sink in pipeline.sinks:
         if sink.changes and pipeline.store is None:
             wrong("changes are known where there is a store", sink.span, "store: DIRECTORY")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
 import yaml
 
-from tidelog.syntax.errors import Diagnostic
+from tidelog.syntax.errors import Diagnostic, Label
 from tidelog.syntax.source import Source, Span
 
 _TAG = "tag:yaml.org,2002:"
@@ -42,12 +42,9 @@ class Document:
         try:
             node: yaml.Node | None = yaml.compose(self.source.text, Loader=yaml.SafeLoader)
         except yaml.MarkedYAMLError as error:
-            mark = error.problem_mark or error.context_mark
-            at = min(mark.index if mark else 0, len(self.source.text))
-            notes = (error.context,) if error.context else ()
-            self.add(
-                "TL0901", f"this is no YAML: {error.problem}", Span(self.source, at, at + 1), notes=notes
-            )
+            before = (Label(self._at(error.context_mark), str(error.context)),) if error.context_mark else ()
+            message, span = f"this is no YAML: {error.problem}", self._at(error.problem_mark)
+            self.problems.append(Diagnostic("TL0901", message, span, others=before))
             return None
         except yaml.YAMLError as error:
             self.add("TL0901", f"this is no YAML: {error}", Span(self.source, 0, 0))
@@ -55,6 +52,10 @@ class Document:
         if node is None:
             self.add("TL0901", "the file is empty", Span(self.source, 0, 0))
         return node
+
+    def _at(self, mark: yaml.Mark | None) -> Span:
+        at = min(mark.index if mark else 0, len(self.source.text))
+        return Span(self.source, at, at + 1)
 
     def add(
         self,
@@ -129,13 +130,13 @@ class Document:
             return None
         return text
 
-    def texts(self, node: yaml.Node, what: str) -> dict[str, Text]:
+    def texts(self, node: yaml.Node, what: str) -> list[tuple[Text, Text]]:
         """A mapping of names to words or numbers."""
-        found = {}
+        found = []
         for entry in self.entries(node, what):
             value = self.text(entry.node, f"{entry.key.value} of {what}")
             if value is not None:
-                found[entry.key.value] = value
+                found.append((entry.key, value))
         return found
 
     def wrong(self, node: yaml.Node, message: str, hint: str | None = None) -> None:
@@ -149,9 +150,18 @@ def near(word: str, known: Iterable[str]) -> str | None:
     return f"did you mean {' or '.join(found)}?" if found else None
 
 
-def values(texts: Mapping[str, Text]) -> dict[str, str]:
+def values(texts: Iterable[tuple[Text, Text]]) -> dict[str, str]:
     """Texts without where they stand."""
-    return {name: text.value for name, text in texts.items()}
+    return {key.value: value.value for key, value in texts}
+
+
+def in_order(problems: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Problems file by file, in each from its beginning; those that are nowhere come first."""
+
+    def place(problem: Diagnostic) -> tuple[str, int]:
+        return ("", 0) if problem.span is None else (problem.span.source.name, problem.span.start)
+
+    return sorted(problems, key=place)
 
 
 def _is_nothing(node: yaml.Node) -> bool:

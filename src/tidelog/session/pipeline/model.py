@@ -15,7 +15,8 @@ Paths are relative to the file. A sink may be a list of sinks.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,7 +25,7 @@ import yaml
 from tidelog.io.options import FORMATS, TEXT, TEXT_OPTIONS, text_format, text_options
 from tidelog.io.places import Place, within
 from tidelog.io.writing import MODES
-from tidelog.session.pipeline.document import Document, Entry, Text, near, values
+from tidelog.session.pipeline.document import Document, Entry, Text, in_order, near, values
 from tidelog.syntax.errors import DataError, ProgramError
 from tidelog.syntax.source import Source as File
 from tidelog.syntax.source import Span
@@ -34,6 +35,7 @@ SOURCE_KEYS = ("format", "path", "table", "options", "read")
 SINK_KEYS = ("format", "path", "table", "options", "mode", "write")
 SPARK_KEYS = ("master", "remote", "conf")
 ENGINES = ("spark", "local")
+_INTERVAL = re.compile(r"[0-9]+ (millisecond|second|minute|hour|day)s?")
 _SYNONYMS = {"header": "headers", "sep": "delimiter"}  # as Spark calls them
 
 
@@ -89,7 +91,7 @@ def read_pipeline(path: Path) -> Pipeline:
     root = document.root()
     found = None if root is None else _Reading(document, path).pipeline(root)
     if document.problems or found is None:
-        raise ProgramError(document.problems)
+        raise ProgramError(in_order(document.problems))
     return found
 
 
@@ -112,8 +114,8 @@ class _Reading:
         sinks = [
             sink
             for entry in self._within(keys, "sinks")
-            for node in (entry.node.value if isinstance(entry.node, yaml.SequenceNode) else [entry.node])
-            if (sink := self._sink(entry.key, node)) is not None
+            for node, span in self._one_or_more(entry)
+            if (sink := self._sink(entry.key, node, span)) is not None
         ]
         continuous, interval = self._trigger(keys.get("trigger"))
         engine = doc.choice(keys["engine"].node, "engine", ENGINES) if "engine" in keys else None
@@ -122,7 +124,7 @@ class _Reading:
         master, remote = self._text(spark, "master"), self._text(spark, "remote")
         if master is not None and remote is not None:
             doc.add("TL0908", "master and remote are two places; give one of them", remote.span)
-        conf = doc.texts(spark["conf"].node, "conf") if "conf" in spark else {}
+        conf = doc.texts(spark["conf"].node, "conf") if "conf" in spark else []
         if program is None:
             return None
         return Pipeline(
@@ -154,6 +156,9 @@ class _Reading:
         if isinstance(entry.node, yaml.MappingNode):
             keys = self._doc.fields(entry.node, "trigger", ("continuous",))
             interval = self._text(keys, "continuous")
+            if interval is not None and not _INTERVAL.fullmatch(interval.value):
+                message = f"{interval.value} is no interval"
+                self._doc.add("TL0904", message, interval.span, hint="write it as in: 10 seconds")
             return True, "" if interval is None else interval.value
         word = self._doc.choice(entry.node, "trigger", ("once", "continuous"))
         return word is not None and word.value == "continuous", ""
@@ -171,7 +176,13 @@ class _Reading:
         changes = read is not None and read.value == "changes"
         return None if place is None else Source(name.value, place, changes, name.span)
 
-    def _sink(self, name: Text, node: yaml.Node) -> Sink | None:
+    def _one_or_more(self, entry: Entry) -> list[tuple[yaml.Node, Span]]:
+        """A value, or the values of a list, and where they stand."""
+        if isinstance(entry.node, yaml.SequenceNode):
+            return [(node, self._doc.span(node)) for node in entry.node.value]
+        return [(entry.node, entry.key.span)]
+
+    def _sink(self, name: Text, node: yaml.Node, span: Span) -> Sink | None:
         doc = self._doc
         if not isinstance(node, yaml.MappingNode):
             doc.wrong(node, f"the sink {name.value} should have {', '.join(SINK_KEYS)}")
@@ -182,15 +193,15 @@ class _Reading:
         changes = write is not None and write.value == "changes"
         if changes and "mode" in keys:
             doc.add("TL0908", "changes are always added to; leave mode out", keys["mode"].key.span)
-        place = self._place(name, keys)
+        place = self._place(Text(name.value, span), keys)
         if place is None:
             return None
-        return Sink(name.value, place, mode.value if mode else "overwrite", changes, name.span)
+        return Sink(name.value, place, mode.value if mode else "overwrite", changes, span)
 
     def _place(self, name: Text, keys: Mapping[str, Entry]) -> Place | None:
         doc = self._doc
         path, table, format = (self._text(keys, key) for key in ("path", "table", "format"))
-        options = doc.texts(keys["options"].node, "options") if "options" in keys else {}
+        options = doc.texts(keys["options"].node, "options") if "options" in keys else []
         if "path" in keys and "table" in keys:
             doc.add("TL0908", "path and table are two places; give one of them", keys["table"].key.span)
             return None
@@ -218,17 +229,19 @@ class _Reading:
             return Place(kind, where, options=values(options))
         return self._text_place(kind, where, options)
 
-    def _text_place(self, kind: str, path: str, options: Mapping[str, Text]) -> Place | None:
-        chosen = {}
-        for key, value in options.items():
-            option = _SYNONYMS.get(key, key)
+    def _text_place(self, kind: str, path: str, options: Sequence[tuple[Text, Text]]) -> Place | None:
+        chosen: dict[str, str] = {}
+        spans: dict[str, Span] = {}
+        for key, value in options:
+            option = _SYNONYMS.get(key.value, key.value)
             if option not in TEXT_OPTIONS:
                 known = (*TEXT_OPTIONS, *_SYNONYMS)
-                self._doc.unknown(Text(key, value.span), f"{kind} has no option {key}", known)
-            chosen[option] = value.value
+                self._doc.unknown(key, f"{kind} has no option {key.value}", known)
+            chosen[option], spans[option] = value.value, value.span
         try:
             return Place(kind, path, text=text_format(kind, text_options("options", chosen)))
         except DataError as error:
-            message = str(error).partition(": ")[2].splitlines()[0].removeprefix("options: ")
-            self._doc.add("TL0904", message, next(iter(options.values())).span)
+            message = str(error).partition("options: ")[2]
+            wrong = next((name for name in spans if message.startswith(f"{name}=")), "delimiter")
+            self._doc.add("TL0904", message, spans[wrong])
             return None
