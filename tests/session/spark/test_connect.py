@@ -78,10 +78,18 @@ def main():
     gc.collect()
     assert rows(kept) == [(1, 3), (2, 3), (7, 8)]
 
+    spark.conf.set("spark.tidelog.process", "30")
     with tidelog.Database("p(y, x) :- q(x, y).", spark=spark) as other:
-        other.commit(insert={"q": spark.range(20).select("id", (F.col("id") + 1).alias("next"))})
+        other.commit(insert={"q": [(1, 2), (3, 4)]})
+        kept = other["p"].to_spark()
+        changes = other.commit(insert={"q": spark.range(20).select("id", (F.col("id") + 1).alias("next"))})
+        assert other.report.place.startswith("on Spark from now on")
         assert len(other["p"]) == 20 == other["p"].to_spark().count()
         assert repr(other["p"]).splitlines()[2].split() == ["1", "0"]
+        assert len(changes["p"]) == 18 == changes.to_spark("p").count()
+        other.commit(delete={"q": spark.createDataFrame([(3, 4)], "a long, b long")})
+        assert (len(other["p"]), rows(kept)) == (19, [(2, 1), (4, 3)])
+    spark.conf.unset("spark.tidelog.process")
 
     assert dict(spark.conf.getAll) == settings
     assert spark.range(3).count() == 3
