@@ -12,6 +12,7 @@ from functools import cached_property, reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from tidelog.execute.spark.checkpoint import checkpointed
 from tidelog.execute.spark.keep.base import (
     FIRST,
     GIVEN,
@@ -98,7 +99,7 @@ class Bulk:
             content = content.join(renamed.withColumn("o_given", F.lit(1)), same, "left_outer")
         numbered = content.select(*names, marks.cast("bigint").alias(MARKS), FIRST, TIMES, TRACE)
         if self.content is None:
-            numbered = numbered.localCheckpoint(eager=True)
+            numbered = checkpointed(numbered)
         return Base(numbered, now.size, explicit.size)
 
 
