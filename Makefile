@@ -7,6 +7,7 @@ STAMP  := $(VENV)/.made
 BUILD  := $(CURDIR)/build
 CASES  ?= 1000
 SEED   ?= 0
+KILLS  ?= 50
 
 # Temporary files of Python, Java and Spark stay inside the checkout; Spark runs the Python of .venv.
 export TMPDIR := $(BUILD)/tmp
@@ -17,7 +18,7 @@ export SPARK_SUBMIT_OPTS := -XX:-UsePerfData -Djava.io.tmpdir=$(BUILD)/tmp
 export PYTHONPATH :=
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint types property bench-materialise bench-memory bench-start \
+.PHONY: help venv demo test lint types property kill-test bench-materialise bench-memory bench-start \
         bench-updates bench-onefact bench-proportion bench-spark bench-driver-memory clean
 
 help: ## list the targets
@@ -49,6 +50,9 @@ types: venv
 
 property: venv ## CASES random programs and histories of commits (1000), from number SEED (0) on, beside an oracle
 	$(BIN)/python -m tests.properties --cases $(CASES) --seed $(SEED) $(ARGS)
+
+kill-test: venv ## kill a process that follows streams, KILLS times (50), and check what is left (ARGS="--seed 7")
+	$(BIN)/python -m tests.kills --kills $(KILLS) $(ARGS)
 
 bench-materialise: venv ## time whole evaluations beside other systems (ARGS="--skip-long")
 	$(BIN)/python -m benchmarks.materialise $(ARGS)

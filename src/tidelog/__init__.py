@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tidelog.session.database import Database
     from tidelog.session.errors import UnknownRelationError, UnknownRuleError
     from tidelog.session.report import Moment, Report
+    from tidelog.session.streams import Stream, StreamError
     from tidelog.session.subscriptions import Subscription
     from tidelog.session.transaction import Transaction
     from tidelog.syntax.errors import (
@@ -46,6 +47,8 @@ _HOMES = {
     "Database": "tidelog.session.database",
     "Moment": "tidelog.session.report",
     "Report": "tidelog.session.report",
+    "Stream": "tidelog.session.streams",
+    "StreamError": "tidelog.session.streams",
     "Subscription": "tidelog.session.subscriptions",
     "Transaction": "tidelog.session.transaction",
     "UnknownRelationError": "tidelog.session.errors",
@@ -71,6 +74,8 @@ __all__ = [
     "ProgramError",
     "Report",
     "ResourceError",
+    "Stream",
+    "StreamError",
     "Subscription",
     "TidelogError",
     "Transaction",

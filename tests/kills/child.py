@@ -11,20 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.kills.history import INPUTS, PROGRAM
+from tests.spark_session import classic
 from tidelog import Database
-from tidelog.execute.spark.session import start
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-# Relations are tiny: compiling would take longer than running.
-SETTINGS = {
-    "spark.default.parallelism": "2",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.shuffle.partitions": "2",
-}
-JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 def follow(spark: SparkSession, directory: Path, *, drain: bool) -> None:
@@ -52,8 +43,7 @@ def follow(spark: SparkSession, directory: Path, *, drain: bool) -> None:
 
 def main() -> None:
     directory = Path(sys.argv[1])
-    work = tempfile.mkdtemp(dir=directory / "work")
-    spark = start(Path(work), "local[2]", SETTINGS, JAVA)
+    spark = classic(Path(tempfile.mkdtemp(dir=directory / "work")))
     follow(spark, directory, drain=sys.argv[2:] == ["drain"])
     spark.stop()
 

@@ -19,7 +19,7 @@ from tests.kills.history import INPUTS, History
 from tests.kills.moments import Moment, moments, wait_for
 
 ROOT = Path(__file__).parents[2]
-PORTION = 6  # files of edges for each life of the process
+PORTION = 3  # files of edges for each life of the process
 
 
 def main(description: str | None) -> int:

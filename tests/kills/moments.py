@@ -24,7 +24,7 @@ PLACES = {
 }
 KINDS = ("start", "any", *PLACES)
 STARTS, LASTS = (0.5, 9.0), (0.0, 4.0)  # seconds from the start, and from when it is ready
-LOOK, PATIENCE = 0.002, 90.0
+LOOK, PATIENCE = 0.002, 20.0
 
 
 @dataclass(frozen=True)
@@ -51,18 +51,18 @@ def _moment(random: Random, kind: str) -> Moment:
 
 def wait_for(moment: Moment, child: Popen[str], directory: Path) -> None:
     """Return at the moment, or when the process has ended, or nothing happens for long."""
-    before = time.monotonic()
     if moment.kind != "start":
         assert child.stdout is not None
         _ready(child.stdout)
     if moment.kind in PLACES:
         place = directory / PLACES[moment.kind]
-        seen, new = _names(place), 0
-        while new < moment.files and child.poll() is None and time.monotonic() - before < PATIENCE:
+        seen, new, last = _names(place), 0, time.monotonic()
+        while new < moment.files and child.poll() is None and time.monotonic() - last < PATIENCE:
             time.sleep(LOOK)
-            found = _names(place)
-            new += len(found - seen)
-            seen |= found
+            fresh = _names(place) - seen
+            if fresh:
+                seen |= fresh
+                new, last = new + len(fresh), time.monotonic()
     time.sleep(moment.seconds)
 
 

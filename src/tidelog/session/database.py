@@ -321,9 +321,9 @@ class Database:
         follows = None if feed is None else self._feed(feed, feed_relations)
         if follows is not None:
             follows.catch_up()
-        begun = Stream(self, name, relation, follows, stored=self._opened is not None)
+        begun = Stream(self, self._writer, name, relation, follows, stored=self._opened is not None)
         begun.begin(changes, checkpoint, trigger)
-        self._streams.append(begun)
+        self._streams = [*(stream for stream in self._streams if stream.isActive), begun]
         return begun
 
     def last_batch(self, stream: str) -> int | None:
@@ -486,8 +486,8 @@ class Database:
 
     def close(self) -> None:
         """Give back what the engine holds, and end streams. Answers and changes already taken stay valid."""
-        while self._streams:
-            self._streams.pop().stop()
+        for stream in self._streams:
+            stream.stop()
         with self._reading:
             self._closed = True
             backend, self._backend = self._backend, None

@@ -35,10 +35,11 @@ _WRITING = Lock()  # several streams may have one feed
 
 
 class _Noted(NamedTuple):
-    """The last version of a feed, and what tells it from one of another store."""
+    """The last version of a feed, what tells it from one of another store, and the relations named."""
 
     version: int
     timestamp: str
+    relations: list[str] | None
 
 
 class Feed:
@@ -46,7 +47,7 @@ class Feed:
 
     def __init__(self, store: Store, place: str | Path, relations: Collection[str] | None = None) -> None:
         self._store, self._files = store, open_files(place)
-        self._relations = None if relations is None else frozenset(relations)
+        self._relations = None if relations is None else sorted(set(relations))
 
     def catch_up(self) -> int:
         """Write everything that the feed lacks; how many versions that is. Raises StoreError."""
@@ -89,7 +90,9 @@ class Feed:
         """The version that was written last, if the feed can go on from there."""
         why = f"its last version is {noted.version}"
         try:
-            if noted.version <= latest.version:
+            if noted.relations != self._relations:
+                why = f"it is of {_listed(noted.relations)}, not of {_listed(self._relations)}"
+            elif noted.version <= latest.version:
                 found = self._store.manifest(noted.version)
                 if _timestamp(found) == noted.timestamp:
                     return found
@@ -117,8 +120,9 @@ class Feed:
                 relation, level = manifest.changes[name]
                 sides = (("delete", level.deleted), ("insert", level.inserted))
                 self._put(relation, manifest, [(kind, self._read(part)) for kind, part in sides if part])
-        noted = json.dumps(_Noted(manifest.version, _timestamp(manifest))._asdict()).encode()
-        self._files.put(NOTE, lambda file: file.write(noted))
+        noted = _Noted(manifest.version, _timestamp(manifest), self._relations)
+        text = json.dumps(noted._asdict()).encode()
+        self._files.put(NOTE, lambda file: file.write(text))
 
     def _chosen(self, manifest: Manifest, before: Manifest) -> Iterable[str]:
         if self._relations is not None:
@@ -169,6 +173,10 @@ class Feed:
 
         folder = folders([relation.name])[relation.name]
         self._files.put(f"{folder}/{manifest.version:08}.parquet", fill)
+
+
+def _listed(relations: list[str] | None) -> str:
+    return "the program's outputs" if relations is None else ", ".join(relations)
 
 
 def _timestamp(manifest: Manifest) -> str:

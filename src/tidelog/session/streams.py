@@ -20,6 +20,7 @@ from tidelog.io.errors import data_error, said
 from tidelog.session import spark_frames
 from tidelog.session.backend import Batch
 from tidelog.session.transaction import Transaction
+from tidelog.session.writer import Writer
 from tidelog.syntax.errors import TidelogError
 
 if TYPE_CHECKING:
@@ -56,11 +57,14 @@ class Stream:
     raise it; `error` has it too.
     """
 
-    def __init__(self, home: Home, name: str | None, into: Into, feed: Feed | None, *, stored: bool) -> None:
+    def __init__(
+        self, home: Home, writer: Writer, name: str | None, into: Into, feed: Feed | None, *, stored: bool
+    ) -> None:
         self.name = name or (into if isinstance(into, str) else into.__name__)
         self.error: BaseException | None = None
         self.query: Any = None
-        self._home, self._into, self._feed, self._stored = home, into, feed, stored
+        self._home, self._writer, self._stored = home, writer, stored
+        self._into, self._feed = into, feed
         self._begun, self._turn = Event(), Lock()
         self._thread: int | None = None  # that of the batch under way
         self._stopping = False
@@ -129,6 +133,7 @@ class Stream:
         if self._thread == get_ident():  # asked for by a subscriber: its commit ends first
             Thread(target=self.stop, name=f"stop {self.name}").start()
             return
+        self._writer.check()  # a batch that waits for this thread's transaction would never end
         with self._turn:
             self._stopping = True
         self.query.stop()

@@ -16,10 +16,14 @@ class Writer:
 
     def begin(self) -> None:
         """Take the right to write."""
-        if self._holder == get_ident():
-            raise TidelogError("error[TL0508]: a transaction is open: commit it or roll it back first")
+        self.check()
         self._lock.acquire()
         self._holder = get_ident()
+
+    def check(self) -> None:
+        """Raise the error of waiting for others to write, if this thread has the right itself."""
+        if self._holder == get_ident():
+            raise TidelogError("error[TL0508]: a transaction is open: commit it or roll it back first")
 
     def end(self) -> None:
         """Give it back."""
