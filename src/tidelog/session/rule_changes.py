@@ -89,9 +89,10 @@ class RuleChanges:
         self._rules, self._pending = [rule for rule in self._current() if rule is not gone], None
 
     def _facts(self, module: ast.Module, take_facts: TakeFacts, *, insert: bool) -> None:
-        if any(isinstance(item, ast.Rule) and not item.body for item in module.items):
+        facts = [item for item in module.items if isinstance(item, ast.Rule) and not item.body]
+        if facts:
             definition = self._definition
-            program = definition.facts_of((*self._declared, *module.items), self._dialect or module.dialect)
+            program = definition.facts_of((*self._declared, *facts), self._dialect or module.dialect)
             for fact in program.facts:
                 take_facts(fact.relation, [fact.row], insert=insert)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -92,7 +92,9 @@ class Draft:
         batches = {**({} if before is None else before.batches), **({} if batch is None else dict([batch]))}
         path = self._program(program)
         self._manifest = Manifest(self.version, self.time, path, entries, changes, batches, self._store.token)
-        self._store.files.settle(self._paths)
+        named = self._manifest.paths()
+        self._store.files.settle([path for path in self._paths if path in named])
+        self._remove([path for path in self._paths if path not in named])  # became part of others at once
 
     def _level(self, relation: Relation, delta: object, counts: tuple[int, int]) -> Level:
         """Write what has gone from a relation and what has come."""
@@ -186,10 +188,13 @@ class Draft:
 
     def discard(self) -> None:
         """Remove what has been written, as far as that goes: nobody knows of it."""
-        for path in self._paths:
+        self._remove(self._paths)
+        self._paths = []
+
+    def _remove(self, paths: Iterable[str]) -> None:
+        for path in paths:
             with suppress(OSError):
                 self._store.files.remove(path)
-        self._paths = []
 
 
 def derived_relations(definition: Definition) -> set[str]:

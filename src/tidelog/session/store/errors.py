@@ -77,7 +77,7 @@ def other_declarations(notes: Sequence[str]) -> StoreError:
         "TL0807",
         "this program does not go with the one in the store",
         notes,
-        "declare these as they were, give relations that change another name, or begin another store",
+        "declare these as they were, or begin another store",
     )
 
 

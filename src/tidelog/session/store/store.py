@@ -151,8 +151,8 @@ class Store:
         return folded(levels, SparkSets(self.files, relation, self.spark), first=True, exact=exact).come
 
     def tuples(self, entry: Entry) -> pa.Table | Rows:
-        """The tuples of a relation in a version, in Spark if there is a session."""
-        if self.spark is None:
+        """The tuples of a relation in a version, in Spark if Spark has to read them."""
+        if self.spark is None or not self.in_spark(entry.tuples):
             return self.table(entry.relation, entry.tuples)
         sets = SparkSets(self.files, entry.relation, self.spark)
         return sets.rows(self.frame(entry.relation, entry.tuples), entry.size)
