@@ -3,10 +3,10 @@
     make bench-updates ARGS="--only galen --sizes 10,10000"
     make bench-updates ARGS="--only crdt --algorithms elastic,auto --add"
 
-Each data set is loaded by each algorithm in a process of its own; then each update is
-committed and reversed, again and again while that is short. The medians are shown; `first` is the
-very first commit, which may have indexes to make. One commit over `--limit` ends the process: what
-came before is kept, larger updates are not tried.
+Each data set is loaded by each algorithm in a process of its own, or in several (`--runs`), in turns with
+the other algorithms; then each update is committed and reversed, again and again while that is short. The
+medians of the best run are shown; `first` is the very first commit, which may have indexes to make. One
+commit over `--limit` ends the process: what came before is kept, larger updates are not tried.
 
 All answers are checked: sizes and checksums after a commit are those of recompute, after the reverse
 those of the beginning. Figures go to `build/bench-out/updates.json` and `updates.md`.
@@ -15,6 +15,7 @@ those of the beginning. Figures go to `build/bench-out/updates.json` and `update
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import sys
 from collections.abc import Mapping
@@ -29,6 +30,7 @@ from benchmarks.updates_report import Figures, report
 from benchmarks.workloads import ROOT
 
 CYCLES = 9
+RUNS = 3
 SHORT_SECONDS = 2.0
 LOOKED_AT = 3_000_000  # up to so many answers, every tuple is looked at after every commit
 
@@ -95,8 +97,8 @@ def _chosen(updates: tuple[str, ...], sizes: list[str] | None) -> list[str]:
 # --- the parent ---------------------------------------------------------------------
 
 
-def run(data: DataSet, algorithm: str, options: argparse.Namespace) -> Figures:
-    figures = Figures(data.name, algorithm)
+def run(figures: Figures, number: int, options: argparse.Namespace) -> None:
+    """Have a child measure, and add what it says."""
 
     def seen(event: Event) -> None:
         figures.problems.extend(event.get("problems", ()))
@@ -104,10 +106,10 @@ def run(data: DataSet, algorithm: str, options: argparse.Namespace) -> Figures:
         if event["what"] == "bootstrap":
             figures.bootstrap = event["commit"]
         elif event["what"] == "commit":
-            figures.commits.append(event)
+            figures.commits.append({**event, "run": number})
 
-    figures.stopped = supervise("benchmarks.updates", children(data.name, algorithm), limits(options), seen)
-    return figures
+    command = children(figures.data, figures.algorithm)
+    figures.stopped = supervise("benchmarks.updates", command, limits(options), seen) or figures.stopped
 
 
 def main() -> int:
@@ -119,6 +121,7 @@ def main() -> int:
         "--sizes", type=lambda text: text.split(","), help="names of updates: 10,100,hundredth,recorded"
     )
     parser.add_argument("--cycles", type=int, default=CYCLES, help=f"at most, of short updates ({CYCLES})")
+    parser.add_argument("--runs", type=int, default=RUNS, help=f"processes for each algorithm ({RUNS})")
     parser.add_argument("--seed", type=int, default=20260101, help="for drawing facts")
     parser.add_argument("--rows", type=int, help="read only the first rows of every file")
     parser.add_argument("--add", action="store_true", help="keep the figures that the file has already")
@@ -137,10 +140,14 @@ def main() -> int:
     for data in DATA_SETS:
         if options.only and data.name not in options.only:
             continue
-        for algorithm in options.algorithms:
-            figures = run(data, algorithm, options)
+        here = [Figures(data.name, algorithm) for algorithm in options.algorithms]
+        runs = 1 if data.workload.long else options.runs
+        for number, figures in itertools.product(range(runs), here):
+            run(figures, number, options)
+            if number < runs - 1:
+                continue
             print(figures.line(), flush=True)
-            kept[data.name, algorithm] = figures
+            kept[data.name, figures.algorithm] = figures
             store.write_text(json.dumps([f.to_json() for f in kept.values()], indent=1) + "\n")
     order = [data.name for data in DATA_SETS]
     found = sorted(kept.values(), key=lambda f: (order.index(f.data), ALGORITHMS.index(f.algorithm)))

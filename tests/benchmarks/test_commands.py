@@ -23,7 +23,7 @@ def bench(name: str, out: Path, *options: str) -> str:
 
 
 def test_updates(tmp_path: Path) -> None:
-    options = ("--only", "crdt", "--rows", "200", "--sizes", "10", "--engine", "substitution")
+    options = ("--only", "crdt", "--rows", "200", "--sizes", "10", "--engine", "substitution", "--runs", "1")
     bench("updates", tmp_path, *options, "--algorithms", "recompute,dred")
     said = bench("updates", tmp_path, *options, "--algorithms", "auto", "--add")
     stored = json.loads((tmp_path / "updates.json").read_text())

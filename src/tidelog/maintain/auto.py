@@ -8,15 +8,17 @@
     4  x is the time that the update should take: what a lost tuple and what a gained one have cost of
        late, in tuples looked at, times l and g, at the speed of the last updates; unknown at first
     5  if x is more than the time that step 6 could give it, recompute
-    6  run `ranked`, but no longer than a twelfth of f, or twice x up to a fifth; of many changes, whose
-       costs even out, than half of f, or twice x up to f
+    6  run `ranked`, but no longer than a twelfth of f, or twice x up to a fifth; with many changes, whose
+       costs even out, up to nine tenths, but not the first time that so many tuples are lost: each
+       loses some of what would have held up others, so that cost may grow faster than their number
     7  if that is not enough, drop what it did and recompute
 
-So a commit of few changes costs at most a fifth more than recomputing; and an update that was
-abandoned never makes the next one like it look cheaper. Each time that recomputing is taken at once,
-updates seem a little cheaper, so that they are tried again some time. Costs differ by orders of
-magnitude from one fact to the next, so *of late* is a mean of logarithms, in which an update of many
-facts weighs more: one bad fact does not spoil the others, and many facts tell the truth.
+So a commit of few changes, or of more losses than ever before, costs at most a fifth more than
+recomputing; and an update that was abandoned never makes the next one like it look cheaper. Each time
+that recomputing is taken at once, updates seem a little cheaper, so that they are tried again some time.
+Costs differ by orders of magnitude from one fact to the next, so *of late* is a mean of logarithms, in
+which an update of many facts weighs more: one bad fact does not spoil the others, and many facts tell
+the truth.
 
 Both algorithms keep ranks and take turns at no cost. What was chosen, and why, is in `Auto.choice`
 and from there in the commit's report.
@@ -45,9 +47,9 @@ TICK = 0.05  # seconds before the clock is looked at; until then tuples looked a
 ANEW = 1.5  # what recomputing takes in a commit, comparison included, against the first evaluation
 MUCH = 0.5  # of all below: so many changes, and recomputing is taken at once
 RECENT = 0.2  # the weight of the newest change in what a change has cost of late
-WELL = 0.8  # of recomputing: an update of many changes of which more is expected is not tried
 MANY = 10  # changes whose costs even out
-LARGE = (0.5, 1.0, WELL)  # of recomputing: what one of many may take in any case, what at most, and step 5
+MOST_OF_MANY = 0.9  # of recomputing: what an update of many may take, and what may be expected of it
+MORE = 4  # times as many losses as ever before: that costs even out is not certain
 HOPE = 2.0  # and it may take so many times what is expected of it, up to the time of recomputing
 DEARER = 1.5  # what an abandoned update would have cost, against what it has
 RETRY = 0.95  # each time that recomputing is taken, an update seems a little cheaper: it is tried again
@@ -65,6 +67,7 @@ class Past:
     lost: float | None = None  # tuples looked at for each tuple lost below, of late
     gained: float | None = None
     speed: float = SPEED
+    losses: int = 0  # the most tuples lost below that an update has been tried with
 
     def expected(self, lost: int, gained: int) -> float | None:
         """The seconds that an update should take; None: nothing like it has been seen."""
@@ -144,13 +147,16 @@ class Auto:
         if lost + gained > MUCH * below:
             return self._full(stratum, keeper, watch, f"{changes}, of {_count(below, 'tuple')}")
         expected = past.expected(lost, gained)  # step 4
-        share, most, well = (SHARE, MOST_SHARE, MOST_SHARE) if lost + gained < MANY else LARGE
-        if expected is not None and expected > max(well * past.full, LEAST):  # step 5
+        most = MOST_SHARE if lost + gained < MANY else MOST_OF_MANY
+        if expected is not None and expected > max(most * past.full, LEAST):  # step 5
             why = f"{changes}: {_ms(expected)} expected, recomputing took {_ms(past.full)}"
             past.hope()
             return self._full(stratum, keeper, watch, why)
+        if lost > MORE * past.losses:
+            most = MOST_SHARE
+        past.losses = max(past.losses, lost)
         hope = min(HOPE * (expected or 0.0), most * past.full)
-        allowed = max(share * past.full, hope, LEAST)
+        allowed = max(SHARE * past.full, hope, LEAST)
         started = perf_counter()
         work = int(allowed * past.speed)
 

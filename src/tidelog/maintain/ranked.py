@@ -4,21 +4,23 @@ Our own. It is DRed (`dred.py`) with a number for each tuple, its *rank*, that d
 most of what FBF finds out by backward chaining.
 
 Semi-naive evaluation derives a tuple in some round, from tuples of earlier rounds. That round is
-the tuple's first rank. When a tuple loses an instance, it need not go if it has another one from
-tuples of lower ranks: as ranks fall along such instances, nothing can stand on itself. DRed,
-which knows no ranks, must delete the tuple and all that depends on it to be sure.
+the tuple's first rank. An instance whose tuples of this stratum all have lower ranks than its head
+is a *support* of the head. As ranks fall along supports, nothing can stand on itself: a tuple stays
+while it has one, and only the loss of a support gives reason to look. DRed, which knows no ranks,
+must delete the tuple and all that depends on it to be sure.
 
     Ranked(E, Π, λ, I, E⁻, E⁺)
     1  for each stratum s, in order: Delete, Rederive, Insert
 
     Delete
-    2  N is E⁻ of this stratum, and what rules derived from I with an atom that is gone by now
+    2  N is E⁻ of this stratum, and what has lost a support: an instance from I with an atom that is
+       gone by now
     3  repeat
-    4      for each F of N that is not in D: put it into Δ, unless it is *supported*: it is explicit,
-           or derived by an instance whose atoms of strata below are there after the commit, and whose
-           atoms of this stratum are in I - D - Δ and have lower ranks than F
+    4      for each F of N that is not in D: put it into Δ, unless it is *supported*: it is explicit, or
+           has a support whose atoms of strata below are there after the commit, and whose atoms of
+           this stratum are in I - D - Δ
     5      if Δ is empty, that is all
-    6      N is what recursive rules derive with at least one atom in Δ, the others of this stratum in
+    6      N is what loses a support by Δ: one with at least one atom in Δ, the others of this stratum in
            I - D, and those of strata below there after the commit
     7      add Δ to D
 
@@ -29,34 +31,30 @@ which knows no ranks, must delete the tuple and all that depends on it to be sur
     Insert
     9  as in DRed; a new tuple takes one more than the highest rank of the instance that first derives it
 
-**Why it is right.** For each rank r let T(r) be the stratum's tuples of rank r or lower. What is
-kept up from commit to commit is:
+**Why it is right.** What is kept up from commit to commit is:
 
-    (*) each tuple of T(r) follows from explicit facts, the strata below and T(r) alone.
+    (*) each tuple that is not explicit has a support.
 
-So T(r) has a well-founded derivation for each of its tuples F; call its height h(F). Let K be
-what is left of I after Delete. Claim: with K for I, (*) holds after the commit, in particular
-nothing in K is wrong. By induction on (rank, h), take F in K of rank r.
-- F was reached by Delete, and found to be supported the last time it was. Had one of the tuples
-  of that instance been deleted later, step 6 would have reached F once more (the instance has
-  then lost its first tuple). So all of them are in K, with ranks lower than r, and by induction
-  they follow from T(r).
-- F was never reached. So the last instance of its derivation within T(r) still holds: a change
-  below, a removed rule or a deleted tuple of this stratum would have reached F. Its tuples are in
-  K, in T(r), and lower in h, and by induction they follow from T(r).
+By induction on ranks, (*) says that every tuple follows. Let K be what is left of I after Delete, and
+take F in K that is not explicit.
+- F was reached by Delete, and found to have a support the last time it was. Had one of the tuples
+  of that support been deleted later, step 6 would have reached F once more.
+- F was never reached. It had a support before the commit, by (*), and a change below, a removed
+  rule or a deleted tuple of this stratum that ended it would have reached F.
+So (*) holds for K. Rederive and Insert give a tuple a rank above those of the instance that brings it,
+which is then its support. That everything which follows is found is DRed's own argument: what is
+deleted and has an instance left is in R, or is derived by Insert.
 
-Tuples that Rederive and Insert bring follow from tuples of lower ranks, which keeps (*). That
-everything which follows is found is DRed's own argument: what is deleted and has an instance left
-is in R, or is derived by Insert.
-
-(*) holds for the ranks of a semi-naive run, and if all ranks are equal (T(0) is all there is). It
-does not matter how it came about. So:
+(*) holds for the ranks of a semi-naive run. It does not matter how it came about. So:
 - insertion never moves a rank: additions cost only the instances that are new, as in DRed;
-- rules may come and go, for (*) says nothing of rules that do not matter to T(r), and a removed
-  rule reaches what it derived;
+- rules may come and go: a new one only adds supports, and a removed one reaches what it supported;
 - a stratum may fall apart; but when strata grow together, (*) may fail for the union, as the
   ranks of the upper one did not count those of the lower: then the stratum is started anew
   (`update.py`).
+
+An executor that cannot tell rounds apart may give all tuples the same rank if it reaches F by the
+loss of *any* instance (`plan.maintenance.Supported`). Then supports are instances of rules that are not
+recursive, and a tuple without one falls and is rederived, as in DRed.
 
 Tuples of N that are still to be looked at count in step 4 as being there. If they fall in the
 same round, step 6 reaches F again; if the order is lucky, they do not.
@@ -70,7 +68,7 @@ same round, step 6 reaches F again; if the order is lucky, they do not.
 Departures from DRed, on top of the guard:
 - Steps 4 and 6 read strata below as they are after the commit, and also the added rules, where
   DRed reads only what is both before and after. So a new fact or a new rule can hold up what an
-  old one held. Step 6 has to consider every instance that may have supported something.
+  old one held. Step 6 has to consider every instance that may be a support.
 - Within one `Sweep` an instance is considered at most once by step 6; the guard's instances come
   on top, and the first one that supports a tuple ends the search for it.
 - A tuple for which the guard finds no instance at all, of whatever rank, is CHECKED and need not be

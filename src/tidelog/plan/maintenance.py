@@ -60,7 +60,10 @@ class Supported:
     """A guard: keeps a tuple that is explicit or has an instance of `forms` from lower ranks.
 
     `forms` are backward (the head drives). Tuples of the sweep's own relations that an
-    instance matches must have a rank lower than the head's. An executor that finds no instance of
+    instance matches must have a rank lower than the head's. Where each tuple that is not explicit has
+    such an instance to begin with, as after rounds that gave ranks, the loss of another one need not be
+    looked at: steps 2 and 4 of the sweep may pass over heads of instances that are not from lower
+    ranks. An executor that finds no instance of
     any rank for a tuple may mark it CHECKED: none will turn up in the rest of the sweep.
     """
 

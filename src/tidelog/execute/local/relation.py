@@ -153,7 +153,8 @@ class StoredRelation:
     def rest_indexes(self) -> None:
         """Let the indexes of an empty relation rest until they are asked for, or `wake_indexes` fills them.
 
-        Filled at once they cost less than with each round of a fixpoint that does not need them.
+        Filled at once they cost less than with each round of a fixpoint that does not need them, and
+        where one recomputing follows another those of updates are never filled.
         """
         self._resting, self.indexes = {**self._resting, **self.indexes}, {}
         self._list_indexes()

@@ -145,6 +145,7 @@ class Code:
         self.calls: dict[int, Call] = {}  # by the place of the step
         self.rules: list[int] = []  # rule id of each reading
         self.read: set[str] = set()
+        self.probed: set[tuple[str, tuple[int, ...]]] = set()  # relations and columns of indexes
         self.looked_up: set[str] = set()  # relations whose map of rows is asked
         self.registers = self.steps = 1
 
@@ -275,6 +276,7 @@ class _Assembler:
         else:
             keys = [self.register(t) for t in atom.terms if not isinstance(t, Wildcard) and self.is_bound(t)]
             step, skip = Step(at.PROBE, relation, relation.index(bound), keys=keys), bound
+            self.code.probed.add((atom.relation, bound))
         step.part = self.reading.parts[position]
         step.body = self.is_own(position)
         step.slot = sum(self.is_own(i) for i in range(position))

@@ -339,7 +339,6 @@ class LocalKeeper(LocalExecutor):
         for name in relations:
             stored, aside = self.relations[name], self._aside[name]
             ledger = self.ledger(name)
-            stored.wake_indexes()
             ledger.need_map(int(aside.record[local.COUNT]))
             del self._renewing[name]
             check_rows(

@@ -132,6 +132,16 @@ def has_no_instance(ledger: int, row: int, run: int) -> bool:
 
 
 @kernel
+def stands_elsewhere(code: int, cursor: int, run: int, ledger: int, row: int) -> bool:
+    """Whether a row can do without the current instance, which is lost: it is not from lower ranks."""
+    instances = word(run, R_INSTANCES)
+    if instances == 0 or instances == GAINED:
+        return False
+    first = first_of(ledger, row)
+    return first != 0 and highest_first(code, cursor) >= first
+
+
+@kernel
 def enqueue(ledger: int, row: int, marks: int, rank: int) -> bool:
     """Mark a row QUEUED, with a rank if it is not 0. False: no memory."""
     if not touch(ledger, row):
@@ -155,6 +165,8 @@ def reach(code: int, cursor: int, run: int, part: int) -> int:
             return NO_MEMORY
         marks = marks_of(ledger, row)
     if marks & WAITING or not is_in(part, marks):
+        return DONE
+    if row >= 0 and stands_elsewhere(code, cursor, run, ledger, row):
         return DONE
     if row < 0:
         row = append_row(relation, head)

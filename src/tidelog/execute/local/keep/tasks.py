@@ -100,6 +100,8 @@ class Running:
         run[at.R_BUDGET] = min(self.budget, SLICE)
         run[at.R_RANKS] = int(self.ranks)
         self.counted[:] = 0
+        for name, columns in self.code.probed:
+            self.keeper.relations[name].index(columns)  # it may rest since a renewal
         for name in self.mapped:
             self.keeper.ledger(name).need_map()
         if self.ranks or self.counts:
