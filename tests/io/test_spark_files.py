@@ -160,6 +160,11 @@ def test_tables_and_modes(spark: SparkSession, tmp_path: Path) -> None:
             assert db.write(tmp_path) == []
             assert sorted(map(tuple, spark.table("tidelog_paths").collect())) == [(1, 2), (1, 3), (2, 3)]
             r, rows = db.relations["path"], db["path"].held()
+        with Database(program, spark=spark) as db:  # has few answers in this process
+            db.load(tmp_path)
+            db.commit(insert={"edge": [(3, 4)]})
+            assert db.write(tmp_path) == []
+            assert spark.table("tidelog_paths").count() == 6
         place = Place("parquet", str(tmp_path / "more"))
         for mode in ("overwrite", "append", "ignore"):
             write_all([Sink(r, rows, place, mode, parts=True)])

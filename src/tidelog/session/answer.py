@@ -10,21 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from tidelog.io.plain import rows_of_table
 from tidelog.io.values import accept, text_int
 from tidelog.program.arrow import is_text
 from tidelog.program.model import Relation, Value
 from tidelog.session.report import html_table, shown_row, text_table
-from tidelog.session.spark_frames import InSpark, no_frames
+from tidelog.session.spark_frames import InSpark, no_frames, taken_there
 
 if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow as pa
 
-    from tidelog.execute.spark.schema import DataFrame
+    from tidelog.execute.spark.schema import DataFrame, SparkSession
 
 MOST_SHOWN = 20
 
@@ -38,8 +38,11 @@ class Answer:
         size: int,
         fetch: Callable[[], pa.Table | InSpark],
         lock: AbstractContextManager[object],
+        spark: object | None = None,
     ) -> None:
+        """`spark` is the session that the database was given, if it was."""
         self.relation = relation
+        self._spark = cast("SparkSession | None", spark)
         self._size = size
         self._fetch = fetch
         self._lock = lock  # the database's: held while it replaces the engine
@@ -66,10 +69,14 @@ class Answer:
             self._table = self._rows.table()
         return self._table
 
-    def held(self) -> pa.Table | InSpark:
-        """The tuples where they are, in no order."""
+    def held(self, *, there: bool = False) -> pa.Table | InSpark:
+        """The tuples where they are, in no order; or in Spark, if `there` and the database has a session."""
         self.freeze()
-        return self._rows if self._table is None and self._rows is not None else self._taken()
+        if self._rows is not None and (there or self._table is None):
+            return self._rows
+        if there and self._spark is not None:
+            return taken_there(self._spark, self.relation, self._taken())
+        return self._taken()
 
     def __len__(self) -> int:
         return self._size
@@ -118,16 +125,18 @@ class Answer:
     def to_spark(self) -> DataFrame:
         """A Spark DataFrame, in no order; unsigned 64-bit integers are decimals, longer ones are text.
 
-        Only where the database was given a Spark session; nothing is brought to this process.
+        Only where the database was given a Spark session; what is in Spark already stays there.
         """
         self.freeze()
-        if self._rows is None:
+        if self._rows is not None:
+            return self._rows.frame()
+        if self._spark is None:
             raise no_frames(
                 f"{self.relation.name} is not in a Spark session of yours",
                 "Database(program, spark=session) keeps it there; "
                 "session.createDataFrame(answer.to_arrow()) brings it there",
             )
-        return self._rows.frame()
+        return taken_there(self._spark, self.relation, self._taken()).frame()
 
     def to_pandas(self) -> pandas.DataFrame:
         """A pandas DataFrame; integers of more than 64 bits are Python integers."""

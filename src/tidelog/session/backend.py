@@ -1,7 +1,7 @@
-"""What a database asks of the way in which its answers are kept: two ways stand behind this protocol.
+"""What a database asks of the way in which its answers are kept: three ways stand behind this protocol.
 
-`maintained` keeps one engine and brings its answers up to date; `recomputed` derives everything in
-a new engine, for engines that cannot do that, and for a single evaluation.
+`maintained` keeps one engine and brings its answers up to date; `placed` has two of these, one in this
+process and one on Spark; `recomputed` derives everything in a new engine, for a single evaluation.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tidelog.plan.maintenance import Delta
+    from tidelog.session.spark_frames import InSpark
 
 
 class Operation(NamedTuple):
@@ -88,6 +89,9 @@ class Backend(Protocol):
 
     def table(self, relation: Relation) -> pa.Table:
         """The tuples of a relation."""
+
+    def held(self, relation: Relation) -> pa.Table | InSpark:
+        """The tuples of a relation, where they are: in Spark if they can stay there."""
 
     def close(self) -> None:
         """Give back what the engine holds."""

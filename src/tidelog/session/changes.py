@@ -190,7 +190,7 @@ class ChangeSet(Mapping[str, Changes]):
         return iter(self._changed)
 
     def among(self, relations: Collection[str]) -> list[str]:
-        """Those of some relations that have changed. No others are compared, where that is still to be done."""
+        """Those of some relations that have changed; no others are compared, if that is to be done yet."""
         names = getattr(self._changed, "names", self._changed)
         return [name for name in names if name in relations and name in self._changed]
 

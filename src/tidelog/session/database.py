@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
-from numbers import Integral
 from pathlib import Path
 from threading import RLock
 from time import perf_counter
@@ -12,9 +10,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Self, cast
 from weakref import WeakSet, finalize
 
-from tidelog.execute import EXECUTORS, open_executor
+from tidelog.execute import EXECUTORS
+from tidelog.io.places import output_place
 from tidelog.io.writing import write_files
-from tidelog.plan.executor import Executor
 from tidelog.program.model import Program, Relation
 from tidelog.session.answer import Answer
 from tidelog.session.backend import Backend, Batch, Operation, Outcome, Work
@@ -23,23 +21,28 @@ from tidelog.session.definition import Definition
 from tidelog.session.errors import UnknownRelationError, check_batch, closed, no_choice, rows_by_relation
 from tidelog.session.evaluate import fact_tables
 from tidelog.session.keys import Keys
-from tidelog.session.recomputed import Recomputed
+from tidelog.session.options import (
+    check_choice,
+    chosen_algorithm,
+    deriving_backend,
+    keeping_backend,
+    program_module,
+    thread_count,
+)
 from tidelog.session.report import Report, Reporting, Watch
 from tidelog.session.subscriptions import Callback, Subscription, Subscriptions
 from tidelog.session.transaction import Transaction
 from tidelog.session.uninterrupted import Uninterrupted
 from tidelog.session.writer import Writer
-from tidelog.syntax.ast import Module
 from tidelog.syntax.errors import ResourceError, TidelogError
-from tidelog.syntax.parser import parse, read
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from tidelog.execute.spark.schema import DataFrame
     from tidelog.maintain.protocol import Algorithm
-    from tidelog.plan.maintenance import Keeper
     from tidelog.session.feeds import Feed
+    from tidelog.session.spark_frames import GivenFrame
     from tidelog.session.store.opening import Opened
     from tidelog.session.store.store import Store, Vacuumed
     from tidelog.session.store.view import View
@@ -95,19 +98,19 @@ class Database:
         if engine not in EXECUTORS:
             raise no_choice("engine", engine, EXECUTORS)
         self.engine, self._spark, self._watch = engine, spark, watch
-        self._threads = _thread_count(threads)
+        self._threads = thread_count(threads)
         self._maintained, self._policy = maintained, policy
         self._algorithm = algorithm
         if maintained:
-            _check_choice(algorithm, policy)
-        module, keeps = _module(program), maintained and engine != "spark"
+            check_choice(algorithm, policy)
+        module = program_module(program)
         self._opened: Opened | None = None
         if store is None:
-            definition, version = Definition.first(module, maintained=keeps), 0
+            definition, version = Definition.first(module, maintained=maintained), 0
         else:
             from tidelog.session.store.opening import open_store
 
-            self._opened = open_store(store, module, spark=spark, maintained=keeps)
+            self._opened = open_store(store, module, spark=spark, maintained=maintained)
             definition, version = self._opened.definition, self._opened.version
         self._state = _State(definition, version, Reporting(Report()))
         self._backend: Backend | None = None
@@ -167,12 +170,12 @@ class Database:
 
     @algorithm.setter
     def algorithm(self, name: str) -> None:
-        _check_choice(name, self._policy)
+        check_choice(name, self._policy)
         with self._reading:
             self._algorithm = name
             maintenance = getattr(self._backend, "maintenance", None)
             if maintenance is not None:
-                maintenance.algorithm = _algorithm(name, self._policy)
+                maintenance.algorithm = self._chosen()
 
     @property
     def policy(self) -> str:
@@ -185,8 +188,9 @@ class Database:
             if found is None:
                 raise UnknownRelationError(relation, self.relations)
             backend = self._started()
-            fetch = getattr(backend, "held", backend.table)
-            answer = Answer(found, backend.size(found), lambda: fetch(found), self._reading)
+            answer = Answer(
+                found, backend.size(found), lambda: backend.held(found), self._reading, self._spark
+            )
             self._answers.add(answer)
         return answer
 
@@ -234,7 +238,12 @@ class Database:
 
     def write(self, directory: str | Path) -> list[Path]:
         """Write every output relation to its file, all of them or none; the files written."""
-        outputs = [(r, self[r.name].held()) for r in self.relations.values() if r.is_output]
+        outputs = []
+        for relation in self.relations.values():
+            if relation.is_output:
+                place = output_place(relation, Path(directory))
+                there = place is not None and place.here is None  # where only Spark can write
+                outputs.append((relation, self[relation.name].held(there=there)))
         return write_files(outputs, Path(directory), by_spark=self._spark is not None)
 
     # --- changing ----------------------------------------------------------------
@@ -353,6 +362,12 @@ class Database:
         with self._reading:
             return self._started().table(relation)
 
+    def fetched(self, frame: GivenFrame, relation: Relation) -> list[Operation] | None:
+        """What a DataFrame says, with rows in this process; None where they would stay in Spark."""
+        with self._reading:
+            fetch = getattr(self._started(), "fetched", None)
+            return None if fetch is None else cast("list[Operation] | None", fetch(frame, relation))
+
     def finish(self, transaction: Transaction, *, commit: bool) -> None:
         """End a transaction (see `Transaction.commit` and `Transaction.rollback`)."""
         try:
@@ -427,6 +442,7 @@ class Database:
             )
             if self._answers:
                 self._freeze(backend, outcome)
+            concerned = [] if transaction is None else self._subscriptions.concerned(changes)
             with Uninterrupted():
                 backend.commit()
                 self._backend = backend
@@ -436,7 +452,7 @@ class Database:
                 if transaction is not None:
                     self._keys.keep()
                     transaction.committed(changes, report)
-                    self._subscriptions.put(changes)
+                    self._subscriptions.put(changes, concerned)
                 done = True
         except BaseException as error:
             if not done:
@@ -465,18 +481,14 @@ class Database:
                 self._answers.discard(answer)
 
     def _open(self) -> Backend:
+        engine, threads, spark, watch = self.engine, self._threads, self._spark, self._watch
         if self._state.definition.maintained:
-            from tidelog.session.maintained import Maintained
+            return keeping_backend(engine, threads, spark, self._chosen, watch)
+        compare = self._opened is not None
+        return deriving_backend(engine, threads, spark, watch, self._reading, compare=compare)
 
-            keeper = cast("Keeper", open_executor(self.engine, threads=self._threads, keep=True))
-            return Maintained(keeper, _algorithm(self._algorithm, self._policy), self._watch)
-
-        def opener() -> Executor:
-            return open_executor(self.engine, threads=self._threads, spark=self._spark)
-
-        return Recomputed(
-            opener, self._watch, self._reading, compare=self._maintained or self._opened is not None
-        )
+    def _chosen(self) -> str | Algorithm:
+        return chosen_algorithm(self._algorithm, self._policy)
 
     # --- the end -------------------------------------------------------------------
 
@@ -512,44 +524,3 @@ def _end(writer: Writer, keys: Keys) -> None:
     """The end of a transaction: what it did to the keys and has not committed is undone."""
     keys.undo()
     writer.end()
-
-
-def _check_choice(algorithm: str, policy: str) -> None:
-    from tidelog.maintain.algorithms import ALGORITHMS, named
-    from tidelog.maintain.auto import POLICIES
-
-    try:
-        named(algorithm)
-    except (TypeError, ValueError):
-        raise no_choice("algorithm", algorithm, tuple(ALGORITHMS)) from None
-    if policy not in POLICIES:
-        raise no_choice("policy", policy, POLICIES)
-
-
-def _algorithm(name: str, policy: str) -> str | Algorithm:
-    """What maintenance is told to use."""
-    if policy == "full":
-        return "recompute"
-    if name == "auto" and policy != "auto":
-        from tidelog.maintain.auto import Auto
-
-        return Auto(policy)
-    return name
-
-
-def _thread_count(threads: object) -> int:
-    if isinstance(threads, Integral) and not isinstance(threads, bool) and int(threads) >= 1:
-        return int(threads)
-    raise TidelogError(f"error[TL0509]: no engine runs on threads={threads!r}: give a whole number from 1 on")
-
-
-def _module(program: str | Path) -> Module:
-    if isinstance(program, Path):
-        return read(program)
-    if not isinstance(program, str):
-        raise TypeError(f"a program is a path or text, not {type(program).__name__}")
-    if program and os.path.exists(program):  # also a directory, so that it is named as one
-        return read(Path(program))
-    if program.endswith((".dl", ".ddl")) and not any(c in program for c in "\n(:"):
-        raise TidelogError(f"error[TL0510]: there is no file {program}")
-    return parse(program)

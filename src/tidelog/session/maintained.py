@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from tidelog.maintain.update import Maintenance
+from tidelog.maintain.seminaive import unwatched
+from tidelog.maintain.update import Maintenance, Upkeep
 from tidelog.plan.executor import Progress
-from tidelog.plan.maintenance import Delta, Keeper
+from tidelog.plan.maintenance import Delta, Keeper, Row
 from tidelog.program.model import Relation, Stratum
 from tidelog.session.backend import Changed, Operation, Outcome, Work
+from tidelog.session.bounded import Bound
 from tidelog.session.definition import Definition
 from tidelog.session.errors import closed
 from tidelog.session.report import Moment, Report, Reporting, Watch, labels
+from tidelog.session.spark_frames import EVERYTHING, InSpark
 from tidelog.session.uninterrupted import Uninterrupted
 
 if TYPE_CHECKING:
@@ -26,12 +29,26 @@ class Maintained:
 
     in_place = True
 
-    def __init__(self, keeper: Keeper, algorithm: str | Algorithm, watch: Watch | None) -> None:
+    def __init__(
+        self,
+        keeper: Keeper,
+        algorithm: str | Algorithm,
+        watch: Watch | None,
+        *,
+        place: str = "",
+        limit: int | None = None,
+    ) -> None:
+        """`place` is what reports say of where answers are kept, if anything.
+
+        With a `limit`, a commit that leads to more tuples in all raises Outgrown.
+        """
         self.keeper = keeper
+        self._place, self._limit = place, limit
         self.maintenance = Maintenance(keeper, algorithm)
         self._watch = watch
         self._stored: dict[str, Relation] = {}
         self._next = self._stored
+        self._dropping: set[str] = set()
         self._begun = self._closed = False
 
     def prepare(self, work: Work) -> Outcome:
@@ -50,8 +67,7 @@ class Maintained:
                 if name not in stored:
                     keeper.create(relation)
         inserts, deletes, explicit = self._apply(work.operations, definition)
-        watch = self._watch_strata(strata) if self._watch is not None else None
-        upkeep = maintenance.update(explicit) if watch is None else maintenance.update(explicit, watch)
+        upkeep = self._update(explicit, strata)
         touched = dict.fromkeys(explicit)
         for done in upkeep:
             touched.update(dict.fromkeys(done.relations))
@@ -61,8 +77,7 @@ class Maintained:
             empty = {name for name in work.forgettable if self._size_after(name) == 0}
             definition = definition.without(empty)
             dropped = (stored.keys() | empty) - definition.live.relations.keys()
-            for name in dropped & stored.keys():
-                maintenance.drop(name)
+            self._dropping = dropped & stored.keys()  # they can be read until the commit is final
             self._next = {name: r for name, r in self._next.items() if name not in dropped}
         report = Report(
             version=work.version,
@@ -70,7 +85,23 @@ class Maintained:
             ignored_deletes=deletes + work.ignored_deletes,
             maintained=True,
         )
-        return Outcome(definition, Reporting(report, upkeep), changed, frozenset(dropped))
+        places = [self._placed(done) for done in upkeep] if self._place else ()
+        return Outcome(definition, Reporting(report, upkeep, places=places), changed, frozenset(dropped))
+
+    def _update(self, explicit: dict[str, None], strata: Sequence[Stratum]) -> list[Upkeep]:
+        """Bring every stratum up to date, and tell those who watch."""
+        watch = unwatched if self._watch is None else _Told(self._watch, strata)
+        if self._limit is None:
+            return self.maintenance.update(explicit, watch)
+        bound = Bound(self._limit, self._next, self._size_after, watch)
+        bound.check()
+        upkeep = self.maintenance.update(explicit, bound)
+        bound.check()
+        return upkeep
+
+    def _placed(self, upkeep: Upkeep) -> str:
+        count = sum(map(self._size_after, upkeep.relations))
+        return f"{self._place}: {count:,} tuple{'' if count == 1 else 's'}"
 
     def _apply(
         self, operations: Sequence[Operation], definition: Definition
@@ -81,12 +112,14 @@ class Maintained:
         explicit: dict[str, None] = {}
         for insert, relation, rows, counted in operations:
             if insert:
-                inserts += len(rows) - keeper.assert_rows(relation, rows)
+                inserts += _count(rows) - keeper.assert_rows(relation, rows)
             elif relation not in self._next:  # it held nothing, and went with the last rule that spoke of it
-                deletes += len(rows) if counted else 0
+                deletes += _count(rows) if counted else 0
                 continue
+            elif rows is EVERYTHING:
+                keeper.retract_rows(relation, self._facts(relation))
             else:
-                missed = len(rows) - keeper.retract_rows(relation, rows)
+                missed = _count(rows) - keeper.retract_rows(relation, rows)
                 deletes += missed if counted else 0
             explicit[relation] = None
         return inserts, deletes, explicit
@@ -100,8 +133,14 @@ class Maintained:
                 if relation is None and work.old is not None:
                     relation = work.old.relations.get(name)
                 if relation is not None:  # not a hidden one
-                    found[name] = (relation, self.keeper.delta(name), counts)
+                    found[name] = (relation, self._delta(name), counts)
         return found
+
+    def _facts(self, name: str) -> pa.Table:
+        return self.keeper.facts(name)
+
+    def _delta(self, name: str) -> Delta:
+        return self.keeper.delta(name)
 
     def _size_after(self, name: str) -> int:
         if name not in self._next:
@@ -111,12 +150,15 @@ class Maintained:
 
     def commit(self) -> None:
         """What was prepared is what holds."""
+        for name in self._dropping:
+            self.maintenance.drop(name)
         self.maintenance.commit()
+        self._dropping = set()
         self._stored, self._begun = self._next, False
 
     def rollback(self) -> None:
         """Everything is as it was before."""
-        self._next = self._stored
+        self._next, self._dropping = self._stored, set()
         if self._begun:
             self.maintenance.rollback()
             self._begun = False
@@ -135,14 +177,25 @@ class Maintained:
 
         return arrow_schema(relation).empty_table()
 
+    def held(self, relation: Relation) -> pa.Table | InSpark:
+        """The tuples of a relation, where they are."""
+        return self.table(relation)
+
+    @property
+    def stored(self) -> Collection[str]:
+        """The relations that there are, hidden ones too."""
+        return self._stored.keys()
+
     def close(self) -> None:
         """Give back what the engine holds."""
         self._closed = True
         self.keeper.close()
 
-    def _watch_strata(self, strata: Sequence[Stratum]) -> _Told:
-        assert self._watch is not None
-        return _Told(self._watch, strata)
+
+def _count(rows: Sequence[Row] | pa.Table) -> int:
+    """The number of rows, of this process or in Spark (`execute.spark.state.Rows`)."""
+    size: int | None = getattr(rows, "size", None)
+    return len(rows) if size is None else size
 
 
 class _Told:

@@ -48,9 +48,9 @@ class PhaseLine:
 class StratumLine:
     """One stratum: `tuples` is how many were derived, `instances` how many rule instances were considered.
 
-    `way` says how an engine with several ways ran it. Where answers were brought up to date, `algorithm`
-    did it, `why` says why that one, `phases` what it did step by step, and `touched` of how many tuples it
-    changed marks or numbers.
+    `way` says where it is kept, and how an engine with several ways ran it. Where answers were brought up to
+    date, `algorithm` did it, `why` says why that one, `phases` what it did step by step, and `touched` of how
+    many tuples it changed marks or numbers.
     """
 
     stratum: int
@@ -78,7 +78,7 @@ class StratumLine:
         )
 
     def commit_cells(self) -> tuple[str, ...]:
-        """The line as text, one for each of `COMMIT_COLUMNS`."""
+        """The line of a commit as text; where no line has a way, the last cell is left out."""
         return (
             str(self.stratum or "-"),  # a relation without rules is in no stratum
             ", ".join(self.relations),
@@ -88,6 +88,7 @@ class StratumLine:
             f"{self.seconds:.6f}",
             ", ".join(f"{phase.name} {phase.instances:,}" for phase in self.phases),
             self.why,
+            self.way,
         )
 
 
@@ -97,7 +98,7 @@ class Report:
 
     `start_seconds` went into starting the engine, `load_seconds` into handing it the facts. `ignored_inserts`
     counts facts inserted that were there, `ignored_deletes` facts deleted that were not. `version` is the
-    number of the commit.
+    number of the commit. `place` says where answers are kept, and why there, if there is a choice.
     """
 
     strata: tuple[StratumLine, ...] = ()
@@ -107,6 +108,7 @@ class Report:
     ignored_inserts: int = 0
     ignored_deletes: int = 0
     maintained: bool = False
+    place: str = ""
 
     @property
     def seconds(self) -> float:
@@ -130,24 +132,25 @@ class Report:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The headings of an evaluation's lines."""
-        return (*COLUMNS, "way") if any(line.way for line in self.strata) else COLUMNS
+        """The headings of the lines, of an evaluation or a commit."""
+        columns = COMMIT_COLUMNS if self.maintained else COLUMNS
+        return (*columns, "way") if any(line.way for line in self.strata) else columns
 
     def rows(self, lines: Sequence[StratumLine]) -> list[tuple[str, ...]]:
         """Some lines as text, one for each of `columns`."""
-        return [line.cells()[: len(self.columns)] for line in lines]
+        cells = [line.commit_cells() if self.maintained else line.cells() for line in lines]
+        return [row[: len(self.columns)] for row in cells]
 
     def __str__(self) -> str:
-        if not self.maintained:
-            return text_table(self.columns, self.rows(self.strata))
-        table = text_table(COMMIT_COLUMNS, [line.commit_cells() for line in self.strata])
-        return "\n".join([table, *([self.ignored] if self.ignored else [])])
+        told = [text for text in (self.place, self.ignored) if text]
+        return "\n".join([text_table(self.columns, self.rows(self.strata)), *told])
 
     def _repr_html_(self) -> str:
         if not self.maintained:
             return html_table(self.columns, self.rows(self.strata), "evaluation")
-        caption = f"commit {self.version}" + (f": {self.ignored}" if self.ignored else "")
-        return html_table(COMMIT_COLUMNS, [line.commit_cells() for line in self.strata], caption)
+        told = "; ".join(text for text in (self.place, self.ignored) if text)
+        caption = f"commit {self.version}" + (f": {told}" if told else "")
+        return html_table(self.columns, self.rows(self.strata), caption)
 
     @property
     def ignored(self) -> str:
@@ -183,20 +186,33 @@ def report_of(strata: Sequence[StratumReport], load_seconds: float) -> Report:
 class Reporting:
     """A report that is put together when it is first asked for: most commits' reports never are."""
 
-    def __init__(self, made: Report, upkeep: Sequence[Upkeep] = (), start_seconds: float = 0.0) -> None:
-        self._made, self._upkeep, self.start_seconds = made, upkeep, start_seconds
+    def __init__(
+        self,
+        made: Report,
+        upkeep: Sequence[Upkeep] = (),
+        start_seconds: float = 0.0,
+        places: Sequence[str] = (),
+    ) -> None:
+        """`places` says for each stratum where it is kept."""
+        self._made, self._upkeep, self.start_seconds, self._places = made, upkeep, start_seconds, places
+
+    def placed(self, place: str) -> None:
+        """Say where answers are kept."""
+        self._made = replace(self._made, place=place)
 
     def get(self) -> Report:
         """The report."""
         if self._upkeep or self.start_seconds:
-            lines = tuple(map(_line, self._upkeep)) or self._made.strata
+            places = self._places or [""] * len(self._upkeep)
+            lines = tuple(map(_line, self._upkeep, places)) or self._made.strata
             seconds = self._made.start_seconds + self.start_seconds
             self._made = replace(self._made, strata=lines, start_seconds=seconds)
             self._upkeep, self.start_seconds = (), 0.0
         return self._made
 
 
-def _line(upkeep: Upkeep) -> StratumLine:
+def _line(upkeep: Upkeep, place: str) -> StratumLine:
+    ways = dict.fromkeys([place, *(phase.way for phase in upkeep.phases)])
     rounds = tuples = instances = touched = 0
     seconds = 0.0
     phases = []
@@ -217,6 +233,7 @@ def _line(upkeep: Upkeep) -> StratumLine:
         upkeep.why,
         tuple(phases),
         touched,
+        "; ".join(way for way in ways if way),
     )
 
 

@@ -8,7 +8,7 @@ for their rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -148,7 +148,7 @@ def given_frame(
         raise data_error(
             code,
             f"{heading}: a stream has no end, so it cannot be computed",
-            hint="give each of its batches, with df.writeStream.foreachBatch(...)",
+            hint="db.stream(df, relation) commits each of its batches",
         )
     fields = frame.schema.fields
     chosen = [i for i, f in enumerate(fields) if not (of_changes and f.name in CHANGE_COLUMNS)]
@@ -202,9 +202,9 @@ def no_frames(what: str, hint: str) -> UnsupportedError:
 
 
 def keys_in_frames(relation: str) -> UnsupportedError:
-    """The error of a DataFrame for a relation with a primary key."""
+    """The error of a DataFrame for a relation with a primary key, where its rows would stay in Spark."""
     return no_frames(
-        f"{relation} has a primary key, and keys are not checked in Spark yet",
+        f"{relation} has a primary key, and keys are not checked in Spark",
         "give it rows of this process, as in df.toArrow(), or declare it without the key",
     )
 
@@ -290,6 +290,10 @@ class FrameDelta:
         """What has come, on the driver."""
         return self.come.table()
 
+    def fetch(self) -> None:
+        """Have it on the driver, before the session goes."""
+        self.deleted, self.inserted  # noqa: B018  (kept when they are read)
+
 
 Entry = tuple[Relation, "Delta", tuple[int, int]]
 
@@ -297,17 +301,22 @@ Entry = tuple[Relation, "Delta", tuple[int, int]]
 class FrameComparison(Mapping[str, Entry]):
     """What tells two states apart: of each relation compared in Spark, when somebody first asks for it.
 
-    Until then it holds on to both states.
+    Until then it holds on to both states. The old one may be brought to Spark only then, by a function.
     """
 
-    def __init__(self, old: Mapping[str, Rows], new: Mapping[str, Rows]) -> None:
+    def __init__(self, old: Mapping[str, Rows | Callable[[], Rows]], new: Mapping[str, Rows]) -> None:
         self._pairs = {name: (old.get(name), new.get(name)) for name in {**old, **new}}
-        self._names = list(self._pairs)
+        self.names = list(self._pairs)  # all that may have changed
         self._found: dict[str, Entry] = {}
         self._lock = RLock()
 
     def settle(self) -> None:
         """Be asked for nothing more of the engines: the states are here."""
+
+    def fetch(self) -> None:
+        """Have all of it on the driver, before the session goes."""
+        for name in self:
+            cast("FrameDelta", self[name][1]).fetch()
 
     def __getitem__(self, name: str) -> Entry:
         with self._lock:
@@ -319,6 +328,8 @@ class FrameComparison(Mapping[str, Entry]):
         from tidelog.execute.spark.state import Rows
 
         old, new = self._pairs[name]
+        if callable(old):
+            old = old()
         some = new or old
         assert some is not None
         empty = Rows(some.spark, some.relation)
@@ -336,21 +347,37 @@ class FrameComparison(Mapping[str, Entry]):
             return name in self._found
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name in self._names if name in self)
+        return (name for name in self.names if name in self)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
 
+def taken_there(spark: SparkSession, relation: Relation, table: pa.Table) -> Rows:
+    """Tuples of this process, without repetitions, in Spark."""
+    from tidelog.execute.spark.state import Rows
+    from tidelog.execute.spark.types import column_types, to_cells
+
+    if not table.num_rows:
+        return Rows(spark, relation)
+    cells = to_cells(table, column_types(relation))
+    return Rows(spark, relation, (spark.createDataFrame(cells),), (cells.num_rows,), cells)
+
+
 def change_feed(
-    spark: SparkSession, relation: Relation, delta: FrameDelta | None, version: int, time: datetime
+    spark: SparkSession, relation: Relation, delta: Delta | FrameDelta | None, version: int, time: datetime
 ) -> DataFrame:
     """The changes of a relation as a DataFrame, with the columns of a change feed."""
     from tidelog.execute.spark.schema import change_frame
     from tidelog.execute.spark.state import Rows
 
     micros = round(time.timestamp() * 1_000_000)
-    sides = (delta.gone, delta.come) if delta is not None else (Rows(spark, relation),) * 2
+    if isinstance(delta, FrameDelta):
+        sides = (delta.gone, delta.come)
+    elif delta is not None:
+        sides = (taken_there(spark, relation, delta.deleted), taken_there(spark, relation, delta.inserted))
+    else:
+        sides = (Rows(spark, relation),) * 2
     gone, come = (
         change_frame(side.frame(), kind, version, micros)
         for side, kind in zip(sides, ("delete", "insert"), strict=True)

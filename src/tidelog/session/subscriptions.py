@@ -64,12 +64,15 @@ class Subscriptions:
         left = [s for s in self._by_relation.get(subscription.relation, ()) if s is not subscription]
         self._by_relation[subscription.relation] = left
 
-    def put(self, changes: ChangeSet) -> None:
+    def concerned(self, changes: ChangeSet) -> list[Subscription]:
+        """Who is to be told of a commit; asked before it is final, as it may have to be compared first."""
+        by_relation = {name: listed for name, listed in self._by_relation.items() if listed}
+        return [s for name in changes.among(by_relation) for s in by_relation[name]] if by_relation else []
+
+    def put(self, changes: ChangeSet, concerned: list[Subscription]) -> None:
         """Note a commit; called while nobody else can commit, so that the order is right."""
-        if self._by_relation:
-            concerned = [s for name in changes for s in self._by_relation.get(name, ())]
-            if concerned:
-                self._waiting.append((changes, concerned))
+        if concerned:
+            self._waiting.append((changes, concerned))
 
     def deliver(self) -> None:
         """Tell what is waiting. If somebody is at it already, here or in another thread, they will."""

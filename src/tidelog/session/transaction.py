@@ -40,6 +40,9 @@ class Home(Protocol):
     def spark(self) -> object | None:
         """The Spark session that it was given."""
 
+    def fetched(self, frame: spark_frames.GivenFrame, relation: Relation) -> list[Operation] | None:
+        """What a DataFrame says, with rows in this process; None where they would stay in Spark."""
+
     def finish(self, transaction: Transaction, *, commit: bool) -> None:
         """End the transaction; a commit leaves its changes and its report there."""
 
@@ -208,11 +211,33 @@ class Transaction:
         known = self._known().relations
         if columns is None and not insert:
             raise UnknownRelationError(relation, known)
-        if relation in known and known[relation].key:
-            raise spark_frames.keys_in_frames(relation)
         given, found = spark_frames.given_frame(relation, columns, frame, self._note(relation), verb)
+        if relation in known and known[relation].key:
+            return self._change_by_key(known[relation], given, insert=insert)
         if insert or all(c.type != UNKNOWN for c in columns or ()):  # without types there are no facts
             self._add(relation, given, columns, found, insert=insert)
+
+    def _change_by_key(self, relation: Relation, frame: spark_frames.GivenFrame, *, insert: bool) -> None:
+        """Change a relation with a key as a DataFrame says, whose rows are fetched for that."""
+        operations = [
+            operation if frame.of_changes else operation._replace(insert=insert)
+            for operation in self._fetched(relation, frame)
+        ]
+        mark = self._keys.mark()
+        try:
+            for operation in operations:
+                rows = rows_of_table(operation.rows, relation.columns)
+                (self._keys.insert if operation.insert else self._keys.delete)(relation, rows)
+        except BaseException:
+            self._keys.undo(mark)
+            raise
+        self.operations += [operation for operation in operations if len(operation.rows)]
+
+    def _fetched(self, relation: Relation, frame: spark_frames.GivenFrame) -> list[Operation]:
+        operations = self._home.fetched(frame, relation)
+        if operations is None:
+            raise spark_frames.keys_in_frames(relation.name)
+        return operations
 
     def _plainly(self, relation: str, rows: object) -> list[Row] | None:
         """A few rows of a relation whose columns are known, which need no table."""
@@ -268,7 +293,10 @@ class Transaction:
 
     def _python_rows(self, relation: Relation, rows: object) -> list[Row]:
         if self._home.engine == "spark" and spark_frames.is_frame(rows):
-            raise spark_frames.keys_in_frames(relation.name)
+            given, columns = cast("DataFrame", rows), relation.columns
+            frame, _ = spark_frames.given_frame(relation.name, columns, given, None, _verb(True))
+            [fetched] = self._fetched(relation, frame)
+            return list(rows_of_table(fetched.rows, columns))
         plain = PlainRows(relation.columns)(rows)
         if plain is not None:
             return plain

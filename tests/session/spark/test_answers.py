@@ -28,6 +28,7 @@ TYPES = (
 ALL_TYPES = f"input relation R({', '.join(f'c_{i}: {type}' for i, type in enumerate(TYPES))})"
 
 
+@pytest.mark.usefixtures("place")
 def test_names_and_types(spark: SparkSession) -> None:
     values = (
         *(True, -1, 255, -300, 65535, -70000, 2**32 - 1, -(2**63), 2**64 - 1, 7, 2**32 - 1),
@@ -51,6 +52,7 @@ def test_names_and_types(spark: SparkSession) -> None:
         assert len(other["R"]) == 0
 
 
+@pytest.mark.usefixtures("place")
 def test_answers_stay_what_they_were(spark: SparkSession) -> None:
     with Database(GRAPH, spark=spark) as db:
         db.commit(insert={"edge": spark.createDataFrame([(1, 2), (2, 3)], "x int, y int")})
@@ -65,30 +67,32 @@ def test_answers_stay_what_they_were(spark: SparkSession) -> None:
 def test_nothing_is_fetched_until_rows_are_asked_for(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Where answers are derived anew; to keep them current, a few rows are looked at on the driver."""
     from pyspark.sql.classic.dataframe import DataFrame as Classic
 
     def refuse(self: Classic) -> NoReturn:
         raise AssertionError("fetched")
 
-    with Database("p(x, y) :- q(y, x).", spark=spark) as db, monkeypatch.context() as patch:
+    program = "p(x, y) :- q(y, x)."
+    with Database(program, spark=spark, maintained=False) as db, monkeypatch.context() as patch:
         for name in ("toArrow", "toPandas", "collect", "toLocalIterator"):
             patch.setattr(Classic, name, refuse)
-        kept: list[Any] = []
         frame = spark.range(30).selectExpr("id", "id + 1 as next")
-        kept += [db.commit(insert={"q": frame}), db["p"]]
-        kept += [db.commit(delete={"q": frame.filter("id > 9")}, insert={"q": [(77, 78)]}), db["p"]]
+        db.commit(insert={"q": frame})
+        first = db["p"]
+        db.commit(delete={"q": frame.filter("id > 9")}, insert={"q": [(77, 78)]})
+        second = db["p"]
         with db.transaction() as tx:
             tx.clear("q")
             tx.insert("q", frame)
-        kept += [tx.changes, db["p"]]
-        assert [sorted(kept[i]) for i in (0, 2, 4)] == [["p", "q"]] * 3
-        assert kept[2].to_spark("p").count() == len(kept[2]["p"]) == 21
-        assert (4, 3) in kept[1] and (3, 4) not in kept[1] and (78, 77) not in kept[1]
-        assert (78, 77) in kept[3]
-    assert list(kept[3])[-1] == (78, 77)
-    assert len(kept[2]["p"].deleted) == 20
+        assert [len(answer) for answer in (first, second, db["p"])] == [30, 11, 30]
+        assert (4, 3) in first and (3, 4) not in first and (78, 77) not in first
+        assert (78, 77) in second
+        assert second.to_spark().count() == 11
+    assert list(second)[-1] == (78, 77)
 
 
+@pytest.mark.usefixtures("on_spark")
 def test_a_few_rows_are_shown(spark: SparkSession) -> None:
     with Database("p(x) :- q(x).", spark=spark) as db:
         changes = db.commit(insert={"q": spark.range(1000)})
@@ -98,6 +102,7 @@ def test_a_few_rows_are_shown(spark: SparkSession) -> None:
         assert repr(changes["p"]).splitlines()[-1] == "... 980 more"
 
 
+@pytest.mark.usefixtures("place")
 def test_changes(spark: SparkSession) -> None:
     with Database(TYPED, spark=spark) as db:
         first = db.commit(insert={"Edge": [(1, 2), (2, 3)]})
@@ -123,6 +128,7 @@ def test_changes(spark: SparkSession) -> None:
     assert (third.to_spark("Path").dtypes, third.to_spark("Path").count()) == (frame.dtypes, 0)
 
 
+@pytest.mark.usefixtures("place")
 def test_subscribers_are_told(spark: SparkSession) -> None:
     heard = []
     with Database(GRAPH, spark=spark) as db:
@@ -154,6 +160,7 @@ def test_no_session_no_frames(spark: SparkSession) -> None:
             changes.to_spark("path")
 
 
+@pytest.mark.usefixtures("on_spark")
 def test_the_session_is_left_as_it_was(classic: SparkSession) -> None:
     """Its settings, and in the end its memory: what nobody refers to is given back."""
     spark = classic

@@ -1,4 +1,4 @@
-"""DataFrames as facts: what they may look like, when they are computed, and that they stay in Spark."""
+"""DataFrames as facts: what they may look like, and when they are computed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.session.states import GRAPH, TYPED
-from tidelog import Database, DataError, TidelogError, UnknownRelationError, UnsupportedError
+from tidelog import Database, DataError, TidelogError, UnknownRelationError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -32,6 +32,7 @@ def raised(db: Database, relation: str, frame: DataFrame) -> list[str]:
 # --- facts come and go -----------------------------------------------------------
 
 
+@pytest.mark.usefixtures("place")
 def test_insert_and_delete(spark: SparkSession) -> None:
     with Database(TYPED, spark=spark) as db:
         assert db.engine == "spark"
@@ -49,6 +50,7 @@ def test_insert_and_delete(spark: SparkSession) -> None:
         assert third["Path"].deleted == [(2, 3), (2, 4), (3, 4)]
 
 
+@pytest.mark.usefixtures("place")
 def test_rows_of_every_kind_together(spark: SparkSession) -> None:
     """Lists and tables before and after DataFrames, and as many commits as it takes to put parts together."""
     with Database("path(x, y) :- edge(x, y).", spark=spark) as db:
@@ -67,6 +69,7 @@ def test_rows_of_every_kind_together(spark: SparkSession) -> None:
         assert (len(tx.changes["edge"].deleted), tx.report.ignored_deletes) == (7, 0)
 
 
+@pytest.mark.usefixtures("place")
 def test_facts_of_derived_relations_and_of_the_program(spark: SparkSession) -> None:
     with Database(GRAPH + "edge(1, 2).", spark=spark) as db:
         db.commit(insert={"path": edges(spark, [(1, 2), (5, 6)])})
@@ -90,6 +93,7 @@ def test_names_that_differ_in_case_alone(spark: SparkSession) -> None:
         assert db["R"].to_spark().columns == ["x", "X"]
 
 
+@pytest.mark.usefixtures("place")
 def test_relations_without_columns(spark: SparkSession) -> None:
     with Database("input relation P()\noutput relation Q(x: s64)\nQ(1) :- P().", spark=spark) as db:
         db.commit(insert={"P": spark.range(3).select()})
@@ -101,6 +105,7 @@ def test_relations_without_columns(spark: SparkSession) -> None:
 # --- computed once, at commit ----------------------------------------------------
 
 
+@pytest.mark.usefixtures("place")
 def test_computed_once(spark: SparkSession, tmp_path: Path) -> None:
     from pyspark.sql import functions as F
 
@@ -122,6 +127,7 @@ def test_computed_once(spark: SparkSession, tmp_path: Path) -> None:
     assert sorted((tmp_path / "seen").read_text().split()) == list("01234")
 
 
+@pytest.mark.usefixtures("place")
 def test_a_frame_that_fails(spark: SparkSession) -> None:
     from pyspark.sql import functions as F
 
@@ -143,6 +149,7 @@ def test_a_frame_that_fails(spark: SparkSession) -> None:
         assert db.commit(insert={"Edge": edges(spark, [(2, 3)])})["Path"].inserted == [(1, 3), (2, 3)]
 
 
+@pytest.mark.usefixtures("place")
 def test_a_rule_that_fails(spark: SparkSession) -> None:
     with Database("q(10 / x) :- p(x).", spark=spark) as db:
         db.commit(insert={"p": edges(spark, [(2,)], "x int")})
@@ -167,21 +174,6 @@ def test_unknown_relations(spark: SparkSession) -> None:
             tx.delete("arc", edges(spark, [(1, 2)]))
         tx.delete("edge", edges(spark, [(1, 2)]))  # has no types yet, so it has no facts
     assert db.version == 1
-
-
-def test_primary_keys_are_not_for_frames(spark: SparkSession) -> None:
-    with (
-        Database("input relation R(x: s64, y: s64) primary key (x)", spark=spark) as db,
-        db.transaction() as tx,
-    ):
-        for change in (tx.insert, tx.delete, tx.insert_or_update):
-            with pytest.raises(UnsupportedError) as caught:
-                change("R", edges(spark, [(1, 2)]))
-            assert str(caught.value) == (
-                "error[TL0612]: R has a primary key, and keys are not checked in Spark yet\n"
-                "  = hint: give it rows of this process, as in df.toArrow(), or declare it without the key"
-            )
-        tx.insert("R", edges(spark, [(1, 2)]).toArrow())
 
 
 # --- values that do not fit --------------------------------------------------------
@@ -306,7 +298,7 @@ def test_streams_are_not_facts(spark: SparkSession) -> None:
     with Database("p(x) :- q(x).", spark=spark) as db:
         assert raised(db, "q", spark.readStream.format("rate").load().select("value")) == [
             "error[TL0504]: cannot insert into q: a stream has no end, so it cannot be computed",
-            "  = hint: give each of its batches, with df.writeStream.foreachBatch(...)",
+            "  = hint: db.stream(df, relation) commits each of its batches",
         ]
 
 

@@ -17,6 +17,7 @@ pytest.importorskip("pyspark")
 Rows = list[tuple[Any, ...]]
 
 
+@pytest.mark.usefixtures("place")
 def test_apply(spark: SparkSession) -> None:
     schema = "_change_type string, to long, from long"
     with Database(TYPED, spark=spark) as db:
@@ -46,6 +47,7 @@ def test_apply(spark: SparkSession) -> None:
         assert (list(db["Edge"]), db.version) == ([(1, 2), (2, 4), (9, 9)], before)
 
 
+@pytest.mark.usefixtures("place")
 def test_the_last_version_counts(spark: SparkSession) -> None:
     schema = "x double, _change_type string, _commit_version int, _commit_timestamp timestamp"
     nan = float("nan")

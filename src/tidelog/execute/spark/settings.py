@@ -6,6 +6,7 @@
 | `spark.tidelog.tasks`    | how many tasks share a fixpoint; 0: as many as Spark runs at once   | 0       |
 | `spark.tidelog.small`    | a fixpoint that begins with so many rows at most runs in one task   | 100000  |
 | `spark.tidelog.whole`    | a task of a pivot is given so many rows of strata below at most     | 5000000 |
+| `spark.tidelog.process`  | so many tuples of a database are kept in this process at most       | 1000000 |
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PREFIX = "spark.tidelog."
+PROCESS = 1_000_000
 
 _counted: WeakKeyDictionary[SparkSession, int] = WeakKeyDictionary()  # it takes a Spark job
 
@@ -52,6 +54,11 @@ def read_settings(spark: SparkSession) -> Settings:
         small=_number(spark, "small", Settings.small),
         whole=_number(spark, "whole", Settings.whole),
     )
+
+
+def process_limit(spark: SparkSession) -> int:
+    """How many tuples a database may have before they are kept on Spark."""
+    return _number(spark, "process", PROCESS)
 
 
 def _get(spark: SparkSession, name: str, default: str) -> str:

@@ -52,7 +52,7 @@ def write(pipeline: Pipeline, db: Database) -> list[tuple[str, int]]:
     for sink in pipeline.sinks:
         if not sink.changes:
             answer = db[sink.relation]
-            held = cast("Rows", answer.held())
+            held = cast("Rows", answer.held(there=sink.place.here is None))
             sinks.append(writing.Sink(answer.relation, held, sink.place, sink.mode, parts=True))
             sizes.append((sink.relation, len(answer)))
     writing.write_all(sinks)

@@ -19,6 +19,8 @@ from tidelog.syntax.errors import InternalError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from tidelog.session.spark_frames import InSpark
+
 
 class Stored:
     """Another backend, and a store that has a version for each of its commits.
@@ -51,6 +53,7 @@ class Stored:
         else:
             work, words = computed(work, derived_relations(work.new))
             outcome = self.inner.prepare(work)
+        self.in_place = self.inner.in_place  # of this commit
         program = None
         self._next = (outcome.definition, self.source)
         if self._written is None or self._written[0] is not self._next[0] or self._written[1] != self.source:
@@ -100,6 +103,10 @@ class Stored:
     def table(self, relation: Relation) -> pa.Table:
         """The tuples of a relation."""
         return self.inner.table(relation)
+
+    def held(self, relation: Relation) -> pa.Table | InSpark:
+        """The tuples of a relation, where they are."""
+        return self.inner.held(relation)
 
     def close(self) -> None:
         """Give back what the engine holds. The store is its database's affair."""

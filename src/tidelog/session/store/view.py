@@ -61,7 +61,8 @@ class View(Mapping[str, Answer]):
         if entry is None:
             raise UnknownRelationError(relation, self._manifest.entries)
         found = entry
-        return Answer(found.relation, found.size, lambda: self._store.tuples(found), self._lock)
+        store = self._store
+        return Answer(found.relation, found.size, lambda: store.tuples(found), self._lock, store.spark)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._manifest.entries)

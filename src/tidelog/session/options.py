@@ -1,0 +1,101 @@
+"""What a database is made with: its program, and how its answers are kept."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
+from numbers import Integral
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from tidelog.execute import open_executor
+from tidelog.session.backend import Backend
+from tidelog.session.errors import no_choice
+from tidelog.session.report import Watch
+from tidelog.syntax.ast import Module
+from tidelog.syntax.errors import TidelogError
+from tidelog.syntax.parser import parse, read
+
+if TYPE_CHECKING:
+    from tidelog.maintain.protocol import Algorithm
+    from tidelog.plan.maintenance import Keeper
+
+
+def program_module(program: str | Path) -> Module:
+    """The program of a file, or of a text."""
+    if isinstance(program, Path):
+        return read(program)
+    if not isinstance(program, str):
+        raise TypeError(f"a program is a path or text, not {type(program).__name__}")
+    if program and os.path.exists(program):  # also a directory, so that it is named as one
+        return read(Path(program))
+    if program.endswith((".dl", ".ddl")) and not any(c in program for c in "\n(:"):
+        raise TidelogError(f"error[TL0510]: there is no file {program}")
+    return parse(program)
+
+
+def thread_count(threads: object) -> int:
+    """A number of threads. Raises TidelogError for what is none."""
+    if isinstance(threads, Integral) and not isinstance(threads, bool) and int(threads) >= 1:
+        return int(threads)
+    raise TidelogError(f"error[TL0509]: no engine runs on threads={threads!r}: give a whole number from 1 on")
+
+
+def check_choice(algorithm: str, policy: str) -> None:
+    """Raise TidelogError for names that are none."""
+    from tidelog.maintain.algorithms import ALGORITHMS, named
+    from tidelog.maintain.auto import POLICIES
+
+    try:
+        named(algorithm)
+    except (TypeError, ValueError):
+        raise no_choice("algorithm", algorithm, tuple(ALGORITHMS)) from None
+    if policy not in POLICIES:
+        raise no_choice("policy", policy, POLICIES)
+
+
+def chosen_algorithm(name: str, policy: str) -> str | Algorithm:
+    """What maintenance is told to use."""
+    if policy == "full":
+        return "recompute"
+    if name == "auto" and policy != "auto":
+        from tidelog.maintain.auto import Auto
+
+        return Auto(policy)
+    return name
+
+
+def keeping_backend(
+    engine: str,
+    threads: int,
+    spark: object | None,
+    algorithm: Callable[[], str | Algorithm],
+    watch: Watch | None,
+) -> Backend:
+    """A backend that keeps answers current; on Spark it says itself where."""
+    if engine == "spark":
+        from tidelog.session.placed import Placed
+
+        return Placed(spark, threads, algorithm, watch)
+    from tidelog.session.maintained import Maintained
+
+    keeper = cast("Keeper", open_executor(engine, threads=threads, keep=True))
+    return Maintained(keeper, algorithm(), watch)
+
+
+def deriving_backend(
+    engine: str,
+    threads: int,
+    spark: object | None,
+    watch: Watch | None,
+    lock: AbstractContextManager[object],
+    *,
+    compare: bool,
+) -> Backend:
+    """A backend that derives answers anew; with `compare` it can tell what has changed."""
+    from tidelog.session.recomputed import Recomputed
+
+    opener = partial(open_executor, engine, threads=threads, spark=spark)
+    return Recomputed(opener, watch, lock, compare=compare)
