@@ -18,7 +18,7 @@ from tests.random_programs import generate
 from tidelog.plan.executor import RuleForm, Version
 from tidelog.plan.lower import plan_form
 from tidelog.plan.order import Assumed, Statistics
-from tidelog.plan.placement import Copy, Distribution, distribute, pivot
+from tidelog.plan.placement import Copy, Distribution, Key, Skew, distribute, even, pivot
 from tidelog.plan.printer import print_rule
 from tidelog.program.check import check
 from tidelog.program.model import Atom, Const, Literal, Negative, Positive, Program, Rule, Stratum, Var
@@ -36,7 +36,25 @@ def owners(copy: Copy, row: Row, tasks: int) -> Iterable[int]:
     """Who keeps a tuple of a copy."""
     if copy.columns is None:
         return range(tasks)
-    return [zlib.crc32(repr([row[i] for i in copy.columns]).encode()) % tasks]
+    key = tuple(row[i] for i in copy.columns)
+    if key in copy.everywhere:
+        return range(tasks)
+    return [number_of(row if key in copy.spread else key) % tasks]
+
+
+def number_of(what: object) -> int:
+    return zlib.crc32(repr(what).encode())
+
+
+def drawn_skew(model: Model) -> Skew:
+    """Half of all keys are heavy, by numbers that are drawn."""
+
+    def skew(relation: str, columns: tuple[int, ...]) -> Mapping[Key, float]:
+        keys = {tuple(row[i] for i in columns) for row in model.get(relation, ())}
+        counts = {key: number_of((relation, columns, key)) % 100 for key in keys}
+        return {key: count for key, count in counts.items() if count >= 50}
+
+    return skew
 
 
 class Task:
@@ -111,10 +129,10 @@ class Tasks:
         return news
 
     def answers(self) -> dict[str, set[Row]]:
-        """The derived relations, from the first spread copy of each, where no row is twice."""
+        """The derived relations, from the first copy of each in which no row is twice."""
         found = {}
         for name in self.distribution.derived:
-            copies = [c for c in self.distribution.copies if c.relation == name and c.columns is not None]
+            copies = [c for c in self.distribution.copies if c.relation == name and c.is_once]
             rows = [row for task in self.tasks for row in task.rows(copies[0].name)]
             found[name] = set(rows)
             assert len(rows) == len(found[name]), f"{copies[0].name} has a row twice"
@@ -145,8 +163,14 @@ def check_stratum(program: Program, stratum: Stratum, model: Model, statistics: 
     for base in stratum.base:
         based[base.head.relation].update(derived(base, model))
     every = (*stratum.base, *stratum.recursive)
-    for rules, own, broadcast in ((stratum.recursive, based, 0), (every, facts, 0), (every, facts, 500)):
-        distribution = distribute(rules, program.relations, stratum.relations, statistics, broadcast)
+    skewed = drawn_skew(model)
+    for rules, own, broadcast, skew in (
+        (stratum.recursive, based, 0, even),
+        (every, facts, 0, even),
+        (every, facts, 500, even),
+        (every, facts, 0, skewed),
+    ):
+        distribution = distribute(rules, program.relations, stratum.relations, statistics, broadcast, skew)
         for form in distribution.forms:
             assert sum(isinstance(literal, Positive | Negative) for literal in form.rule.body) <= 2
             assert plan_form(form, statistics)
@@ -419,6 +443,43 @@ def test_small_relations_are_joined_whole() -> None:
     program = check(parse(CHOICE + "p(x, z) :- e(x, y), p(y, z)."))
     found = distribute(program.rules, program.relations, ("p",), Assumed(99), broadcast=100)
     assert [copy.name for copy in found.copies] == ["p@0,1", "e@*"]
+
+
+def skewed(text: str, heavy: Mapping[str, Mapping[int, float]]) -> list[Copy]:
+    """The copies of the last stratum's recursion; `heavy` are values of single columns, as in "path@1"."""
+    program = check(parse(text))
+    stratum = stratify(program)[-1]
+
+    def skew(relation: str, columns: tuple[int, ...]) -> Mapping[Key, float]:
+        return {(value,): count for value, count in heavy.get(Copy(relation, columns).name, {}).items()}
+
+    found = distribute(stratum.recursive, program.relations, stratum.relations, Assumed(), 0, skew)
+    return list(found.copies)
+
+
+def test_a_heavy_key_is_spread_where_there_are_more_of_it() -> None:
+    one, two = frozenset([(1,)]), frozenset([(2,)])
+    assert skewed(PROGRAMS["left"], {"edge@0": {1: 9, 2: 5}, "path@1": {2: 6}}) == [
+        Copy("path", (0, 1)),  # has each tuple once
+        Copy("path", (1,), two, one),
+        Copy("edge", (0,), one, two),
+    ]
+
+
+def test_a_join_with_itself_needs_both() -> None:
+    text = EDGE + ".decl p(x: number, y: number)\np(x, y) :- edge(x, y).\np(x, y) :- p(z, x), p(z, y)."
+    heavy = frozenset([(4,)])
+    spread, everywhere = Copy("p", (0,), heavy), Copy("p", (0,), frozenset(), heavy)
+    assert skewed(text, {}) == [Copy("p", (0,))]
+    assert skewed(text, {"p@0": {4: 7}}) == [spread, everywhere]
+    assert (spread.name, everywhere.name) == ("p@0+(4,)", "p@0*(4,)")
+
+
+def test_what_is_negated_is_never_spread() -> None:
+    text = PATH + ".decl shut(x: number, y: number)\nshut(1, 2).\npath(y, x) :- path(x, y), !shut(x, _)."
+    heavy = frozenset([(3,)])
+    assert Copy("shut", (0,)) in skewed(text, {"shut@0": {3: 9}})
+    assert Copy("shut", (0,), frozenset(), heavy) in skewed(text, {"shut@0": {3: 9}, "path@0": {3: 1}})
 
 
 def test_a_relation_without_columns_has_one_owner() -> None:

@@ -15,6 +15,12 @@ value", so what is placed by must be bound. Where two atoms share nothing, one i
 All copies of a relation take in a new tuple in the same round. So each instance of a rule is found by
 one task, in one round.
 
+A key that very many tuples have is *heavy*: its owner would have most of the work. So for a heavy key the
+tuples on one side of the join, the one that has more of them, are spread by the hash of the whole tuple,
+and those on the other side are kept by every task: each tuple of the first meets all of the second, once.
+A negated atom is never the first, for a task must see all that might be against an instance. Copies that
+are joined with others may treat other keys so, and are then copies of their own.
+
 A *pivot* is a column that recursion hands on: in each recursive rule the head and all atoms of
 the stratum's own relations have the same variable there. Then a task that has all tuples of its
 values of the pivot, and everything of the strata below, derives only tuples of its own.
@@ -22,7 +28,7 @@ values of the pivot, and everything of the strata below, derives only tuples of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from tidelog.plan.binary import break_rule
@@ -30,23 +36,43 @@ from tidelog.plan.deltas import delta_forms, whole_form
 from tidelog.plan.executor import RuleForm, Version
 from tidelog.plan.order import Statistics
 from tidelog.plan.terms import atom_vars
-from tidelog.program.model import Atom, Literal, Negative, Positive, Relation, Rule, Var
+from tidelog.program.model import Atom, Literal, Negative, Positive, Relation, Rule, Value, Var
+
+Key = tuple[Value, ...]  # values of the columns that a copy is spread by
+Skew = Callable[[str, tuple[int, ...]], Mapping[Key, float]]  # heavy keys, and how many tuples have them
+
+
+def even(_relation: str, _columns: tuple[int, ...]) -> Mapping[Key, float]:
+    """No key is heavy."""
+    return {}
 
 
 @dataclass(frozen=True)
 class Copy:
     """A relation as tasks keep it: spread by the hash of `columns`, or whole in each task (None).
 
-    The columns are hashed in this order. If there are none, one task has everything.
+    The columns are hashed in this order. If there are none, one task has everything. Of heavy keys, some
+    have their tuples spread by the hash of all columns, and some have them kept everywhere.
     """
 
     relation: str
     columns: tuple[int, ...] | None
+    spread: frozenset[Key] = frozenset()
+    everywhere: frozenset[Key] = frozenset()
 
     @property
     def name(self) -> str:
         """What it is called among the relations of a task."""
-        return f"{self.relation}@{'*' if self.columns is None else ','.join(map(str, self.columns))}"
+        columns = "*" if self.columns is None else ",".join(map(str, self.columns))
+        heavy = [
+            f"{mark}{key}" for mark, keys in (("+", self.spread), ("*", self.everywhere)) for key in keys
+        ]
+        return f"{self.relation}@{columns}{''.join(sorted(heavy))}"
+
+    @property
+    def is_once(self) -> bool:
+        """Whether each tuple is kept by one task."""
+        return self.columns is not None and not self.everywhere
 
 
 @dataclass(frozen=True)
@@ -57,8 +83,8 @@ class Distribution:
     long rules, and those of strata below; `derived` are the first two kinds. `forms` are delta forms
     (as in `deltas`) of rules with at most two atoms, whose body atoms name copies and whose
     heads name relations. A form without a DELTA reads strata below alone: it has nothing new to say
-    after the first round. Each derived relation has at least one copy that is not whole, and the
-    first such copy in `copies` has each of its tuples exactly once over all tasks.
+    after the first round. Each derived relation has at least one copy that has each of its tuples exactly
+    once over all tasks (`is_once`).
     """
 
     relations: Mapping[str, Relation]
@@ -73,10 +99,12 @@ def distribute(
     own: Sequence[str],
     statistics: Statistics,
     broadcast: int = 0,
+    skew: Skew = even,
 ) -> Distribution:
     """Break recursive rules into joins of two, and say where the tuples of each atom are kept.
 
     Relations of strata below that have fewer than `broadcast` tuples are joined from whole copies.
+    `skew` tells of keys that are heavy when the fixpoint begins.
     """
     chains = [break_rule(rule, frozenset(own), statistics) for rule in rules]
     steps = [rule for chain in chains for rule in chain.rules]
@@ -87,7 +115,8 @@ def distribute(
     known = {name: made[name] if name in made else relations[name] for name in names}
 
     small = {n for n in read if n not in derived and statistics.size(n, Version.ALL) < broadcast}
-    placements = _choose([list(_placements(rule, small)) for rule in steps], frozenset(derived))
+    chosen = _choose([list(_placements(rule, small)) for rule in steps], frozenset(derived))
+    placements = [_split(rule, placement, skew) for rule, placement in zip(steps, chosen, strict=True)]
     copies = _copies(known, derived, steps, placements)
     recursive = frozenset(copy.name for copy in copies if copy.relation in derived)
     forms: list[RuleForm] = []
@@ -99,7 +128,7 @@ def distribute(
 
 # --- the copies that a rule can be read from --------------------------------------
 
-# The copies that body literals read, by position. An atom that is missing reads any copy that is spread.
+# The copies that body literals read, by position. An atom that is missing reads any copy that `is_once`.
 Placement = Mapping[int, Copy]
 
 
@@ -160,6 +189,20 @@ def _choose(choices: Sequence[Sequence[Placement]], derived: Set[str]) -> list[P
     return [chosen[i] for i in range(len(choices))]
 
 
+def _split(rule: Rule, placement: Placement, skew: Skew) -> Placement:
+    """The placement of a join, with what is done about heavy keys."""
+    if len(placement) < 2:
+        return placement
+    (i, left), (j, right) = placement.items()
+    if left.columns is None or right.columns is None:
+        return placement
+    ours = {} if isinstance(rule.body[i], Negative) else skew(left.relation, left.columns)
+    theirs = {} if isinstance(rule.body[j], Negative) else skew(right.relation, right.columns)
+    more = frozenset(key for key, count in ours.items() if count >= theirs.get(key, 0))
+    less = frozenset(theirs) - more
+    return {i: replace(left, spread=more, everywhere=less), j: replace(right, spread=less, everywhere=more)}
+
+
 # --- what follows from the choice --------------------------------------------------
 
 
@@ -169,25 +212,25 @@ def _copies(
     rules: Sequence[Rule],
     placements: Sequence[Placement],
 ) -> tuple[Copy, ...]:
-    """All copies, by relation: first those that are spread, and among them by the most columns."""
+    """All copies, by relation: first those with each tuple once, and among them by the most columns."""
     found = {copy for placement in placements for copy in placement.values()}
-    spread = {copy.relation for copy in found if copy.columns is not None}
+    once = {copy.relation for copy in found if copy.is_once}
     anywhere = set(derived)
     for rule, placement in zip(rules, placements, strict=True):
         anywhere |= {literal.atom.relation for i, literal in _atoms(rule) if i not in placement}
-    found |= {Copy(name, tuple(range(relations[name].arity))) for name in anywhere - spread}
+    found |= {Copy(name, tuple(range(relations[name].arity))) for name in anywhere - once}
     order = {name: i for i, name in enumerate(relations)}
 
-    def place(copy: Copy) -> tuple[int, bool, int, tuple[int, ...]]:
+    def place(copy: Copy) -> tuple[int, bool, int, tuple[int, ...], str]:
         columns = copy.columns or ()
-        return order[copy.relation], copy.columns is None, -len(columns), columns
+        return order[copy.relation], not copy.is_once, -len(columns), columns, copy.name
 
     return tuple(sorted(found, key=place))
 
 
 def _placed(rule: Rule, placement: Placement, copies: Sequence[Copy]) -> Rule:
     """The rule with the names of copies in its body."""
-    first = {copy.relation: copy for copy in reversed(copies) if copy.columns is not None}
+    first = {copy.relation: copy for copy in reversed(copies) if copy.is_once}
     body: list[Literal] = list(rule.body)
     for i, literal in _atoms(rule):
         copy = placement[i] if i in placement else first[literal.atom.relation]

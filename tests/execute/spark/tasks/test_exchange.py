@@ -16,7 +16,7 @@ from pyarrow import flight
 
 from tests.execute.spark.tasks.sharing import HOST, PATIENCE, connected, everywhere
 from tidelog.execute.spark.tasks import exchange as module
-from tidelog.execute.spark.tasks.exchange import Exchange, PeerError
+from tidelog.execute.spark.tasks.exchange import Exchange, PeerError, UnreachableError
 
 SECRET = bytes(range(32))
 
@@ -144,7 +144,7 @@ def test_a_task_has_one_stream() -> None:
 def test_another_runs_secret_does_not_connect() -> None:
     with Exchange(HOST, SECRET) as ours, Exchange(HOST, SECRET[::-1]) as theirs:
         addresses = [ours.address, theirs.address]
-        with pytest.raises(PeerError, match="task 0 of the fixpoint is gone"):
+        with pytest.raises(UnreachableError, match="cannot reach each other: nothing is heard of task 0"):
             theirs.connect(addresses, 1, 0.5)
 
 
@@ -194,12 +194,15 @@ def test_a_task_that_closes_after_its_last_message_is_not_missed() -> None:
 def test_nobody_listens() -> None:
     with Exchange(HOST, SECRET) as gone:
         address = gone.address
-    with Exchange(HOST, SECRET) as exchange, pytest.raises(PeerError, match="task 1 of the fixpoint is gone"):
+    with (
+        Exchange(HOST, SECRET) as exchange,
+        pytest.raises(UnreachableError, match="nothing is heard of task 1"),
+    ):
         exchange.connect([exchange.address, address], 0, 5)
 
 
 def test_somebody_does_not_connect() -> None:
-    gone = pytest.raises(PeerError, match="task 1 of the fixpoint is gone")
+    gone = pytest.raises(UnreachableError, match="nothing is heard of task 1")
     with Exchange(HOST, SECRET) as other, Exchange(HOST, SECRET) as exchange, gone:
         exchange.connect([exchange.address, other.address], 0, 0.2)
 

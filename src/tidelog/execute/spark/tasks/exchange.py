@@ -54,6 +54,19 @@ class PeerError(TidelogError):
         super().__init__(f"error[TL0610]: task {task} of the fixpoint {why}")
 
 
+class UnreachableError(PeerError):
+    """Another task of the run cannot be reached, or could not reach one; `told` says why."""
+
+    def __init__(self, task: int, told: str | None = None) -> None:
+        self.task, self.told = task, told or f"nothing is heard of task {task}"
+        TidelogError.__init__(
+            self,
+            f"error[TL0610]: tasks of the fixpoint cannot reach each other: {self.told}\n"
+            "  = hint: they listen on free ports of the executors' own addresses; "
+            "spark.tidelog.fixpoint=shuffle needs none",
+        )
+
+
 @dataclass(frozen=True)
 class _Message:
     round: int
@@ -87,15 +100,19 @@ class Exchange:
     # --- the task's side ------------------------------------------------------------
 
     def connect(self, addresses: Sequence[str], task: int, patience: float = PATIENCE) -> None:
-        """Open streams to all tasks; `addresses` are in their order, `task` is the number of this one."""
+        """Open streams to all tasks; `addresses` are in their order, `task` is the number of this one.
+
+        Raises UnreachableError if some task cannot do so.
+        """
         try:
             for peer, address in enumerate(addresses):
                 if peer != task:
                     self._open(peer, address, task)
             self._await(patience)
         except PeerError as error:
-            self.fail(error.told or str(error))
-            raise
+            unreachable = UnreachableError(error.task, error.told)
+            self.fail(unreachable.told or "")
+            raise unreachable from error
 
     def _open(self, peer: int, address: str, task: int) -> None:
         try:
