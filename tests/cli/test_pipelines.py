@@ -34,7 +34,7 @@ def rows(directory: Path) -> list[tuple[object, ...]]:
     for part in directory.glob("part-*.parquet"):
         table = pq.ParquetFile(part).read()
         found += zip(*(column.to_pylist() for column in table.columns), strict=True)
-    return sorted(found)  # type: ignore[type-var]
+    return sorted(found)
 
 
 REACH = [

@@ -48,7 +48,7 @@ def prices(path: Path, *nodes: int) -> None:
 
 
 def feed(directory: Path) -> list[tuple[object, ...]]:
-    rows = []
+    rows: list[tuple[object, ...]] = []
     for file in sorted((directory / "path").glob("*.parquet")):
         table = pq.ParquetFile(file).read()
         rows += zip(*(table.column(n).to_pylist() for n in ("_change_type", "x", "y")), strict=True)

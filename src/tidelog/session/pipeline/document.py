@@ -171,5 +171,6 @@ def _is_nothing(node: yaml.Node) -> bool:
 def _kind(node: yaml.Node) -> str:
     if _is_nothing(node):
         return "nothing is here"
-    kinds = {yaml.MappingNode: "this is a mapping", yaml.SequenceNode: "this is a list"}
-    return kinds.get(type(node), "")
+    if isinstance(node, yaml.MappingNode):
+        return "this is a mapping"
+    return "this is a list" if isinstance(node, yaml.SequenceNode) else ""
