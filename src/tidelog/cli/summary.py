@@ -9,6 +9,7 @@ from tidelog.session.report import Report, text_table
 
 MOST = 20  # strata or outputs; when there are more, SHOWN of them are printed
 SHOWN = 15
+WORDS = ("relations", "algorithm", "phases", "why", "way")  # columns that are not numbers
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def outputs_line(outputs: list[tuple[str, int]]) -> str:
 def print_summary(report: Report, times: Times, outputs: list[tuple[str, int]]) -> None:
     """Print what each stratum did, the sizes of the outputs, and where the time went."""
     rows, rest = strata_rows(report)
-    closing = [rest] if rest else []
+    closing = [text for text in (rest, report.place) if text]
     closing += [outputs_line(outputs)] if outputs else []
     closing.append(str(times))
     if not sys.stderr.isatty():
@@ -64,7 +65,7 @@ def print_summary(report: Report, times: Times, outputs: list[tuple[str, int]]) 
     console = Console(stderr=True, highlight=False)
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for name in report.columns:
-        table.add_column(name, justify="left" if name in ("relations", "way") else "right")
+        table.add_column(name, justify="left" if name in WORDS else "right")
     for row in rows:
         table.add_row(*map(escape, row))
     if rows:
