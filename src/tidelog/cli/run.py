@@ -95,7 +95,7 @@ def _tuples(relation: Relation, answer: Answer) -> pa.Table | InSpark:
     """What is written; text is fetched from Spark, unless it is a lot."""
     place = output_place(relation, Path())
     is_text = place is None or (place.is_text and place.here is not None)
-    return answer.to_arrow() if is_text and len(answer) <= MOST_FETCHED else answer.held()
+    return answer.to_arrow() if is_text and len(answer) <= MOST_FETCHED else answer.held(there=not is_text)
 
 
 def _warn(relation: Relation, tuples: pa.Table | InSpark) -> None:

@@ -242,7 +242,8 @@ class Database:
         for relation in self.relations.values():
             if relation.is_output:
                 place = output_place(relation, Path(directory))
-                there = place is not None and place.here is None  # where only Spark can write
+                # On Spark its tasks write all but files of text, so that what is there is always alike.
+                there = place is not None and (place.for_spark or not place.is_text)
                 outputs.append((relation, self[relation.name].held(there=there)))
         return write_files(outputs, Path(directory), by_spark=self._spark is not None)
 
