@@ -212,6 +212,28 @@ def test_options(tmp_path: Path, content: bytes, options: dict[str, str]) -> Non
     assert rows(tmp_path, "s64 s64", **options) == [(1, 2)]
 
 
+def test_a_path_tells_its_format_by_its_ending(tmp_path: Path) -> None:
+    (tmp_path / "other.csv").write_bytes(b"x0,x1\n1,2\n")
+    assert rows(tmp_path, "s64 s64", path="other.csv") == [(1, 2)]
+    (tmp_path / "other.json").write_bytes(b'{"x1": 2, "x0": 1}\n')
+    assert rows(tmp_path, "s64 s64", path="other.json") == [(1, 2)]
+    (tmp_path / "other").write_bytes(b"1,2\n")
+    assert rows(tmp_path, "s64 s64", path="other", format="csv") == [(1, 2)]
+
+
+def test_a_directory_of_part_files(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").mkdir()
+    (tmp_path / "r.csv/part-0.csv").write_bytes(b"x0,x1\n1,2\n")
+    (tmp_path / "r.csv/part-1.csv").write_bytes(b"3,4\n")
+    (tmp_path / "r.csv/_SUCCESS").write_bytes(b"")
+    assert rows(tmp_path, "s64 s64") == [(1, 2), (3, 4)]
+    (tmp_path / "r.csv/part-1.csv").write_bytes(b"3,x\n")
+    assert error(tmp_path, "s64 s64") == (
+        "error[TL0501]: cannot read the facts of r: 1 malformed row\n"
+        "  --> r.csv/part-1.csv:1: column 2 (x1): 'x' is not an s64"
+    )
+
+
 def test_filename_is_tab_separated_whatever_it_is_called(tmp_path: Path) -> None:
     (tmp_path / "other.csv").write_bytes(b"1\t2\n")
     assert rows(tmp_path, "s64 s64", filename="other.csv") == [(1, 2)]
@@ -228,6 +250,28 @@ def test_filename_is_tab_separated_whatever_it_is_called(tmp_path: Path) -> None
         ({"IO": "sqlite"}, "error[TL0507]: .input r: IO=sqlite is not supported\n  = note: IO is file"),
         ({"headers": "yes"}, "error[TL0507]: .input r: headers=yes is neither true nor false"),
         ({"delimiter": ""}, "error[TL0507]: .input r: the delimiter is empty or the end of a line"),
+        (
+            {"filename": "a", "path": "b"},
+            "error[TL0507]: .input r: filename and path are two places; give one of them",
+        ),
+        (
+            {"table": "t", "format": "orc"},
+            "error[TL0507]: .input r: a table has a format already; leave format out",
+        ),
+        (
+            {"format": "orc", "headers": "true"},
+            "error[TL0507]: .input r: headers is for text, and this is orc",
+        ),
+        (
+            {"table": "t"},
+            "error[TL0507]: cannot read the facts of r: t is a table of Spark's catalog\n"
+            "  = hint: run it on Spark: --engine spark",
+        ),
+        (
+            {"path": "s3a://b/r.csv"},
+            "error[TL0507]: cannot read the facts of r: s3a://b/r.csv is on a file system that Spark knows\n"
+            "  = hint: run it on Spark: --engine spark",
+        ),
     ],
 )
 def test_wrong_options(tmp_path: Path, options: dict[str, str], message: str) -> None:

@@ -1,8 +1,8 @@
 """Answers into files and tables, all of them or none as far as file systems allow it.
 
 What goes to a path of this machine is written beside it first and moved there when everything has
-been written; when anything fails, all is as it was before. Tables, and paths that only Spark
-knows, are written before anything is moved, one after the other.
+been written; when anything fails, all is as it was before. Tables, and paths and formats that only
+Spark knows, are written before anything is moved, one after the other.
 
 This process writes a file for each relation. Spark's tasks write a directory of part files, but
 text for which one file was asked for becomes one file, whoever writes it.
@@ -120,13 +120,15 @@ def _stage(sinks: Sequence[Sink], cleanup: ExitStack) -> list[tuple[Path, Path]]
     staged: list[tuple[Path, Path]] = []
     for sink in sinks:
         target = sink.place.here
-        if target is None or (sink.in_spark and sink.mode == "append"):
-            _write_by_spark(sink, None)
+        if target is None or sink.place.for_spark or (sink.in_spark and sink.mode == "append"):
+            _write_by_spark(sink, None)  # which knows what to do with a table, and how to add to files
             continue
         if target.exists() and sink.mode in ("error", "ignore"):
             if sink.mode == "error":
                 raise data_error("TL0503", f"cannot write {sink.relation.name}: {target} is there already")
             continue
+        if target.is_file() and sink.mode == "append":
+            raise data_error("TL0503", f"cannot write {sink.relation.name}: {target} is a file, not of parts")
         if target.parent not in stages:
             for made in _make_directories(target.parent):
                 cleanup.callback(_remove_if_empty, made)

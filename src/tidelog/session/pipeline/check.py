@@ -114,8 +114,11 @@ def _writable(sink: Sink, engine: str) -> list[Diagnostic]:
     heading = f"the sink {sink.relation} cannot be written"
     if sink.changes:
         return []
-    if sink.mode in ("error", "errorifexists") and sink.place.here is not None and sink.place.here.exists():
+    path = sink.place.here
+    if sink.mode == "error" and path is not None and path.exists():
         return [Diagnostic("TL0910", f"{heading}: {sink.place} is there already", sink.span)]
+    if sink.mode == "append" and path is not None and path.is_file():
+        return [Diagnostic("TL0910", f"{heading}: {sink.place} is a file, not of parts", sink.span)]
     try:
         check_places([(sink.relation, sink.place)], by_spark=engine == "spark")
     except DataError as error:

@@ -52,7 +52,7 @@ def write(pipeline: Pipeline, db: Database) -> list[tuple[str, int]]:
     for sink in pipeline.sinks:
         if not sink.changes:
             answer = db[sink.relation]
-            held = cast("Rows", answer.held(there=sink.place.here is None))
+            held = cast("Rows", answer.held(there=sink.place.for_spark))
             sinks.append(writing.Sink(answer.relation, held, sink.place, sink.mode, parts=True))
             sizes.append((sink.relation, len(answer)))
     writing.write_all(sinks)
