@@ -37,8 +37,9 @@ from tidelog.execute.local.executor import LocalExecutor
 from tidelog.execute.local.fixpoint import NEVER, Run
 from tidelog.execute.local.memory import Cells
 from tidelog.execute.local.relation import StoredRelation
+from tidelog.execute.spark.tasks.checkpoint import WISH, Checkpoints
 from tidelog.execute.spark.tasks.exchange import Exchange, PeerError
-from tidelog.execute.spark.tasks.owners import Numbers, Owners
+from tidelog.execute.spark.tasks.owners import Owners, Placing
 from tidelog.plan.binary import MADE_BY as AUXILIARY
 from tidelog.plan.executor import Progress, RuleForm, TaskReport, Version, Watch, unwatched
 from tidelog.plan.placement import Copy, Distribution
@@ -54,7 +55,6 @@ MOST = 1 << 20  # rows that are turned into a table, or back, at once
 PIECE = 1 << 15  # rows of a copy in a message that Spark carries
 NOBODY = -1  # the number of a share that owns nothing, and only finds owners
 
-FEW = 8  # tasks up to which rows are sought for each of them, instead of sorted
 RULE_FAILED = "rule failed: "  # how a task begins to tell of an EvaluationError
 _PART = Struct("<QQ")  # the number of a copy, the bytes of its batch
 
@@ -68,13 +68,13 @@ class Share:
         self.distribution, self.task, self.tasks, self._exchange = distribution, task, tasks, exchange
         self._executor = LocalExecutor()
         self._owners = Owners(tasks, self._executor.codes)
-        self._kept: list[_Kept] = []
+        self.kept: list[_Kept] = []
         self._copies: dict[str, list[_Kept]] = {name: [] for name in distribution.relations}
         for copy in distribution.copies:
             relation = replace(distribution.relations[copy.relation], name=copy.name)
             self._executor.create(relation)
-            kept = _Kept(copy, self._executor.relations[copy.name], tasks)
-            self._kept.append(kept)
+            kept = _Kept(copy, self._executor.relations[copy.name], self._owners)
+            self.kept.append(kept)
             self._copies[copy.relation].append(kept)
         for name in distribution.derived:
             self._executor.create(distribution.relations[name])
@@ -82,11 +82,13 @@ class Share:
         self._taken = dict.fromkeys(distribution.derived, 0)
         self._growing = [kept for name in distribution.derived for kept in self._copies[name]]
         self._answers = {
-            name: next(kept for kept in self._copies[name] if kept.copy.columns is not None)
+            name: next(kept for kept in self._copies[name] if kept.copy.is_once)
             for name in distribution.derived
             if self._is_answer(name)
         }
         self._given: dict[str, int] = {}
+        self.begun: dict[int, int] = {}  # the rows that growing copies began with, by their numbers
+        self._before: dict[int, int] = {}  # instances that were considered before a checkpoint
         self._runs: tuple[Run, ...] = ()  # of the forms that read strata below alone, and of the others
         self._waiting = 0
         self._swaps = 0
@@ -114,14 +116,14 @@ class Share:
 
     # --- the fixpoint -----------------------------------------------------------------
 
-    def run(self, watch: Watch = unwatched) -> TaskReport:
-        """Run rounds until no task has anything new.
+    def run(self, watch: Watch = unwatched, checkpoints: Checkpoints | None = None) -> TaskReport:
+        """Run rounds until no task has anything new, from the last checkpoint on if there is one.
 
         The report tells of this task alone: tuples and instances are to be summed over tasks. If a
         rule fails in one task, all raise that error; if one fails otherwise, the others raise PeerError.
         """
         try:
-            return self._fixpoint(watch)
+            return self._fixpoint(watch, checkpoints)
         except PeerError as error:
             self._tell(error.told or str(error))
             raise understood(error.told or "", self.distribution) or error from None
@@ -129,7 +131,7 @@ class Share:
             self._tell(words_of(error))
             raise
 
-    def _fixpoint(self, watch: Watch) -> TaskReport:
+    def _fixpoint(self, watch: Watch, checkpoints: Checkpoints | None) -> TaskReport:
         started = time.perf_counter()
         while self._swap():
             pass  # rows that were loaded are with their owners when nobody has any left
@@ -139,20 +141,28 @@ class Share:
                 self._exchange.check()
             watch(Progress(self._rounds, self._new))
 
-        self.begin(look)
-        while self._swap(self._fresh):
+        self.begin(look, again=checkpoints is not None and bool(checkpoints.chain))
+        if checkpoints is not None:
+            checkpoints.restore(self)
+        wish = 0
+        while (said := self._swap(self._fresh + wish)) % WISH:
+            if checkpoints is not None:
+                checkpoints.look(self, said)
+                wish = checkpoints.wish(self)
             while self._waiting < min(ENOUGH, self._fresh):
                 self._derive(look)
         self._forget()
         return self.report(time.perf_counter() - started)
 
-    def begin(self, watch: Watch = unwatched) -> None:
-        """Begin, with all rows that there are to begin with."""
+    def begin(self, watch: Watch = unwatched, *, again: bool = False) -> None:
+        """Begin, with all rows that there are to begin with; `again` if it is gone on from a checkpoint."""
         self._given = {name: len(kept.stored) for name, kept in self._answers.items()}
+        self.begun = {n: len(kept.stored) for n, kept in enumerate(self.kept) if kept in self._growing}
         forms = self.distribution.forms
         first = self._run(tuple(form for form in forms if Version.DELTA not in form.reads))
-        first.once(watch)
-        self._collect()
+        if not again:
+            first.once(watch)
+            self._collect()
         self._runs = first, self._run(tuple(form for form in forms if Version.DELTA in form.reads))
 
     def settle(self) -> None:
@@ -166,13 +176,17 @@ class Share:
         The instances of a rule that was broken are the matches of its last join. Those are fewer than the
         matches of its body where an auxiliary relation has dropped what told some of them apart.
         """
-        report = TaskReport(self._rounds, self._new, seconds=seconds)
+        report = TaskReport(self._rounds, self._new, dict(self._before), seconds)
         for run in self._runs:
             for number, form in enumerate(run.forms):
                 counts = self._is_answer(form.rule.head.relation)
                 known = report.instances.get(form.rule.id, 0)
                 report.instances[form.rule.id] = known + (run.instances(number) if counts else 0)
         return report
+
+    def resume(self, rounds: int, instances: dict[int, int]) -> None:
+        """Count on from what was done before a checkpoint."""
+        self._rounds, self._before = rounds, instances
 
     def _run(self, forms: tuple[RuleForm, ...]) -> Run:
         changing = [*self._outboxes, *(kept.copy.name for kept in self._growing)]
@@ -217,16 +231,7 @@ class Share:
     def _spread(self, relation: str, cells: Cells) -> None:
         """Give rows to their owners: the task's own to its copies, the others to what waits for a swap."""
         for kept in self._copies[relation]:
-            copy = kept.copy
-            if self.tasks == 1:
-                parts = [cells]
-            elif copy.columns is None:
-                parts = [cells.copy()] * self.tasks
-            else:
-                types = [kept.relation.columns[i].type for i in copy.columns]
-                owners = self._owners.of(cells, copy.columns, types)
-                parts = _parted(cells, owners, self.tasks)
-            for owner, part in enumerate(parts):
+            for owner, part in enumerate(kept.placing.parts(cells)):
                 if owner == self.task:
                     kept.insert(part)
                 elif len(part):
@@ -249,7 +254,7 @@ class Share:
     def outgoing(self) -> Iterator[tuple[int, bytes, int]]:
         """What waits for other tasks, in pieces: the task, a message for it, and how many rows are in it."""
         for peer in range(self.tasks):
-            while any(kept.waiting[peer] for kept in self._kept):
+            while any(kept.waiting[peer] for kept in self.kept):
                 waiting = self._waiting
                 message = self._message(peer, PIECE)
                 yield peer, message, waiting - self._waiting
@@ -261,19 +266,18 @@ class Share:
 
     def discard(self) -> None:
         """Forget what waits for other tasks: they have it already."""
-        for kept in self._kept:
+        for kept in self.kept:
             for waiting in kept.waiting:
                 waiting.clear()
         self._waiting = 0
 
     def _message(self, peer: int, most: int) -> bytes:
         parts: list[bytes] = []
-        for number, kept in enumerate(self._kept):
+        for number, kept in enumerate(self.kept):
             if kept.waiting[peer]:
                 cells = kept.take(peer, most)
                 self._waiting -= len(cells)
-                [batch] = self._executor.to_table(kept.relation, cells).to_batches()
-                rows = batch.serialize()
+                rows = self.batch(kept, cells).serialize()
                 parts += [_PART.pack(number, rows.size), rows]
         return b"".join(parts)
 
@@ -284,11 +288,26 @@ class Share:
         at = 0
         while at < message.size:
             number, length = _PART.unpack_from(message, at)
-            kept = self._kept[number]
+            kept = self.kept[number]
             at += _PART.size
-            batch = pa.ipc.read_record_batch(message.slice(at, length), kept.schema)
-            kept.insert(self._cells(kept.relation, pa.Table.from_batches([batch])))
+            self.put(kept, pa.ipc.read_record_batch(message.slice(at, length), kept.schema))
             at += length
+
+    def batch(self, kept: _Kept, cells: Cells) -> pa.RecordBatch:
+        """Rows of a copy, with their values."""
+        [batch] = self._executor.to_table(kept.relation, cells).to_batches()
+        return batch
+
+    def put(self, kept: _Kept, batch: pa.RecordBatch, peer: int | None = None) -> None:
+        """Add rows to a copy, or to what waits for another task."""
+        import pyarrow as pa
+
+        cells = self._cells(kept.relation, pa.Table.from_batches([batch]))
+        if peer is None:
+            kept.insert(cells)
+        else:
+            kept.waiting[peer].append(cells)
+            self._waiting += len(cells)
 
     def _cells(self, relation: Relation, rows: pa.Table) -> Cells:
         """A table as rows of this task's codes, two a word."""
@@ -305,12 +324,13 @@ class Share:
 class _Kept:
     """A copy as a task keeps it, and rows of it that wait to be sent."""
 
-    def __init__(self, copy: Copy, stored: StoredRelation, tasks: int) -> None:
+    def __init__(self, copy: Copy, stored: StoredRelation, owners: Owners) -> None:
         self.copy, self.stored = copy, stored
         self.relation = stored.relation
+        self.placing = Placing(copy, stored.relation, owners)
         self.schema = arrow_schema(stored.relation)
-        self.waiting: list[deque[Cells]] = [deque() for _ in range(tasks)]
-        self._seen = 0
+        self.waiting: list[deque[Cells]] = [deque() for _ in range(owners.tasks)]
+        self.seen = 0
 
     def insert(self, cells: Cells) -> None:
         """Add rows that are this task's own."""
@@ -320,12 +340,12 @@ class _Kept:
     @property
     def fresh(self) -> int:
         """The rows that no round has seen."""
-        return len(self.stored) - self._seen
+        return len(self.stored) - self.seen
 
     def begin(self) -> None:
         """Begin a round: rows that none has seen are DELTA."""
-        self.stored.delta_from(self._seen)
-        self._seen = len(self.stored)
+        self.stored.delta_from(self.seen)
+        self.seen = len(self.stored)
 
     def take(self, peer: int, most: int) -> Cells:
         """Rows that wait for a task, not more than one message may have."""
@@ -337,17 +357,6 @@ class _Kept:
                 waiting.appendleft(cells[room:])
             room -= len(taken[-1])
         return np.concatenate(taken)
-
-
-def _parted(cells: Cells, owners: Numbers, tasks: int) -> list[Cells]:
-    """Rows by owner. They are moved as words: numpy is many times faster at that."""
-    if tasks <= FEW:
-        places = [np.flatnonzero(owners == task) for task in range(tasks)]
-    else:
-        ends = np.cumsum(np.bincount(owners, minlength=tasks))
-        places = np.split(np.argsort(owners, kind="stable"), ends[:-1])
-    words = cells.view(np.uint64)
-    return [words.take(rows, axis=0).view(np.uint32) for rows in places]
 
 
 def words_of(error: BaseException) -> str:
