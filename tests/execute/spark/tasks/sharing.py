@@ -14,11 +14,12 @@ import pyarrow as pa
 
 from tidelog.execute.local.executor import LocalExecutor
 from tidelog.execute.local.statistics import StoredStatistics
+from tidelog.execute.spark.stage.skew import heavy_keys
 from tidelog.execute.spark.tasks.exchange import Exchange
 from tidelog.execute.spark.tasks.share import Share
 from tidelog.plan.binary import MADE_BY as AUXILIARY
 from tidelog.plan.executor import Fixpoint, Task, TaskReport, Watch, unwatched
-from tidelog.plan.placement import Distribution, distribute
+from tidelog.plan.placement import Distribution, Key, distribute
 from tidelog.program.model import Relation
 
 HOST = "127.0.0.1"
@@ -102,15 +103,17 @@ def in_threads(distribution: Distribution, tables: Tables, tasks: int) -> Outcom
 class SharedExecutor(LocalExecutor):
     """The local executor, but for fixpoints, which are run in shares."""
 
-    def __init__(self, tasks: int) -> None:
+    def __init__(self, tasks: int, heavy: int = 0) -> None:
         super().__init__()
-        self.tasks = tasks
+        self.outcomes: list[Outcome] = []
+        self.tasks, self.heavy = tasks, heavy  # keys that so many rows have are heavy; 0: none is
 
     def run(self, task: Task, watch: Watch = unwatched) -> TaskReport:
         if not isinstance(task, Fixpoint):
             return super().run(task, watch)
         distribution = self.distribution(task)
         outcome = self.outcome(distribution)
+        self.outcomes.append(outcome)
         for name, tables in outcome.answers.items():
             for table in tables:
                 assert self.insert(name, table) == table.num_rows, f"{name} has a row twice"
@@ -123,7 +126,14 @@ class SharedExecutor(LocalExecutor):
     def distribution(self, task: Fixpoint) -> Distribution:
         rules = tuple(dict.fromkeys(form.rule for form in task.forms))
         relations = {name: stored.relation for name, stored in self.relations.items()}
-        return distribute(rules, relations, task.relations, StoredStatistics(self.relations))
+
+        def skew(name: str, columns: tuple[int, ...]) -> Mapping[Key, float]:
+            if not self.heavy or name not in self.relations:
+                return {}
+            table = self.table(name)
+            return heavy_keys(relations[name], table, columns, table.num_rows, self.heavy)
+
+        return distribute(rules, relations, task.relations, StoredStatistics(self.relations), 0, skew)
 
     def tables(self, distribution: Distribution) -> dict[str, pa.Table]:
         return {name: self.table(name) for name, r in distribution.relations.items() if is_given(r)}
