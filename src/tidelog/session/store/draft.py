@@ -19,7 +19,7 @@ from tidelog.session.store.facts import Words, last_words, since_cleared
 from tidelog.session.store.levels import merged, with_level
 from tidelog.session.store.manifest import Entry, Level, Levels, Manifest, Part
 from tidelog.session.store.programs import StoredProgram
-from tidelog.session.store.rows import IN_PROCESS, ArrowSets, Sets, SparkSets, T
+from tidelog.session.store.rows import ArrowSets, Sets, SparkSets, T
 from tidelog.session.store.store import DATA, PROGRAMS, Store, manifest_path
 
 if TYPE_CHECKING:
@@ -104,10 +104,11 @@ class Draft:
                 parts.append(None)
                 continue
             path = self._path(relation, what)
-            if isinstance(delta, FrameDelta) and count > IN_PROCESS and self._store.spark is not None:
+            store = self._store
+            if isinstance(delta, FrameDelta) and count > store.in_process and store.spark is not None:
                 frame = (delta.gone if what == "deleted" else delta.come).read()
                 assert frame is not None, "there are rows"
-                parts.append(SparkSets(self._store.files, relation, self._store.spark).write(frame, path))
+                parts.append(SparkSets(store.files, relation, store.spark).write(frame, path))
             else:
                 parts.append(ArrowSets(self._store.files, relation).write(getattr(delta, what), path))
         gone, come = parts

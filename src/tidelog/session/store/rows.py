@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from tidelog.plan.maintenance import Delta
 
 T = TypeVar("T")
-IN_PROCESS = 100_000  # rows that are read and written here also where there is a Spark session
 
 
 class Sets(Protocol[T]):
@@ -238,18 +237,11 @@ class RecordedDelta:
 
 def recorded(files: Files, relation: Relation, level: Level, spark: SparkSession | None) -> Delta:
     """The changes of a level, in Spark if there is a session."""
-    sets = ArrowSets(files, relation)
     if spark is None:
-        return cast("Delta", RecordedDelta(sets, level))
-    gone, come = (_in_spark(files, relation, part, spark) for part in (level.deleted, level.inserted))
-    return cast("Delta", FrameDelta(gone, come))
-
-
-def _in_spark(files: Files, relation: Relation, part: Part | None, spark: SparkSession) -> Rows:
-    from tidelog.execute.spark.state import Rows, rows_of
-
-    if part is None:
-        return Rows(spark, relation)
-    if part.rows <= IN_PROCESS:
-        return rows_of(spark, relation, ArrowSets(files, relation).read(part))
-    return Rows(spark, relation, (SparkSets(files, relation, spark).read(part),), (part.rows,))
+        return cast("Delta", RecordedDelta(ArrowSets(files, relation), level))
+    sets = SparkSets(files, relation, spark)
+    sides = [
+        (None, 0) if part is None else (sets.read(part), part.rows)
+        for part in (level.deleted, level.inserted)
+    ]
+    return cast("Delta", FrameDelta(*(sets.rows(frame, size) for frame, size in sides)))

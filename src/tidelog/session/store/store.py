@@ -15,7 +15,7 @@ from tidelog.session.store.files import LOCK, Files, open_files
 from tidelog.session.store.levels import folded
 from tidelog.session.store.manifest import Entry, Levels, Manifest
 from tidelog.session.store.programs import StoredProgram
-from tidelog.session.store.rows import IN_PROCESS, ArrowSets, SparkSets, recorded
+from tidelog.session.store.rows import ArrowSets, SparkSets, recorded
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,8 +40,10 @@ class Vacuumed(NamedTuple):
 class Store:
     """A directory of versions, open for one database. `latest` is the last version, if there is one.
 
-    With a Spark session what is large is read and written by Spark.
+    With a Spark session what has more rows than `in_process` is read and written by Spark.
     """
+
+    in_process = 100_000
 
     def __init__(self, files: Files, spark: object | None = None) -> None:
         """Take the store. Raises StoreError if somebody else has it, or it cannot be read."""
@@ -159,7 +161,7 @@ class Store:
 
     def in_spark(self, levels: Levels) -> bool:
         """Whether Spark reads such levels."""
-        return self.spark is not None and sum(level.rows for level in levels) > IN_PROCESS
+        return self.spark is not None and sum(level.rows for level in levels) > self.in_process
 
     # --- changes -----------------------------------------------------------------------
 
@@ -174,7 +176,8 @@ class Store:
             if relation in manifest.changes:
                 columns, level = manifest.changes[relation]
                 counts = level.counts
-                delta = recorded(self.files, columns, level, self.spark)
+                there = self.spark if self.in_spark((level,)) else None
+                delta = recorded(self.files, columns, level, there)
                 found.append(Changes(columns, delta, counts, version, manifest.time, self.spark))
         return found
 
