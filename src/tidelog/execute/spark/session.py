@@ -111,6 +111,8 @@ def opened(
     """
     require_pyspark()
     remote = remote or (None if master else os.environ.get("SPARK_REMOTE"))
+    if master is not None:
+        os.environ.pop("SPARK_REMOTE", None)  # which PySpark would follow all the same
     with tempfile.TemporaryDirectory(prefix="tidelog-spark-", ignore_cleanup_errors=True) as name:
         directory = Path(name)
         if remote is not None:
