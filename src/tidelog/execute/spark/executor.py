@@ -7,6 +7,7 @@ runs on other machines, their Python workers need Tidelog installed.
 from __future__ import annotations
 
 import logging
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, cast
 
@@ -107,25 +108,36 @@ class SparkExecutor:
     def _fixpoint(self, task: Fixpoint, rounds: Rounds, watch: Watch) -> TaskReport:
         from tidelog.execute.spark.settings import Way, read_settings
         from tidelog.execute.spark.stage.choose import Choice, choose
-        from tidelog.execute.spark.stage.fixpoint import MissingError, Stage
+        from tidelog.execute.spark.stage.fixpoint import MissingError, SlotsError, Stage
+        from tidelog.execute.spark.stage.shuffle import again
+        from tidelog.execute.spark.tasks.exchange import PeerError
 
         stage = Stage(task, self._relations, read_settings(self._spark))
-        choice = choose(stage.rules, task.relations, stage.sizes, stage.settings)
+        choice = choose(stage.rules, task.relations, stage.sizes, stage.settings, stage.skew.most)
         if not any(stage.sizes[name] for name in task.relations):
             return TaskReport(way="nothing to begin with")
-        if choice.way is not Way.frames:
+        report = None
+        while report is None:
             try:
-                report = stage.run(choice)
-                watch(Progress(report.rounds, report.new))
-            except MissingError as missing:
+                if choice.way is Way.frames:
+                    rounds.fixpoint(task)
+                    report = rounds.report
+                else:
+                    start = partial(stage.run, choice, watch)
+                    report = again(start) if choice.way is Way.shuffle else start()
+                    watch(Progress(report.rounds, report.new))
+            except (MissingError, SlotsError, PeerError) as error:
                 if stage.settings.way is not None:
                     raise
-                LOG.warning("%s", missing)
-                choice = Choice(Way.frames, "the Python of Spark's workers has no Tidelog")
-        if choice.way is Way.frames:
-            rounds.fixpoint(task)
-            report = rounds.report
-        report.way = f"{choice.way}: {choice.why}"
+                LOG.warning("%s", error)
+                match error:
+                    case MissingError():
+                        choice = Choice(Way.frames, "the Python of Spark's workers has no Tidelog")
+                    case SlotsError():
+                        choice = Choice(Way.shuffle, "Spark does not run all tasks at once")
+                    case _:
+                        choice = Choice(Way.shuffle, "tasks cannot reach each other")
+        report.way = ", ".join([f"{choice.way}: {choice.why}", *([report.way] if report.way else [])])
         return report
 
     def _group(self, rule: AggregateRule, guards: Guards) -> int:

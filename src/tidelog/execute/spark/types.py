@@ -33,6 +33,8 @@ from pyspark.sql.types import (
     FloatType,
     LongType,
     StringType,
+    StructField,
+    StructType,
 )
 
 from tidelog.execute.spark.cells import arrow_cell_type, representation
@@ -67,6 +69,14 @@ def column_types(relation: Relation) -> tuple[Type, ...]:
 def column_names(types: Sequence[Type]) -> list[str]:
     """What the columns of a relation are called in DataFrames."""
     return [f"c{i}" for i in range(len(types))]
+
+
+def cells_schema(relation: Relation) -> StructType:
+    """The schema of a relation's DataFrames."""
+    types = column_types(relation)
+    return StructType(
+        [StructField(n, spark_type(t)) for n, t in zip(column_names(types), types, strict=True)]
+    )
 
 
 def literal(value: Value, type: Type) -> Column:

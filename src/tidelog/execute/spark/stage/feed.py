@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tidelog.execute.spark.stage.layout import SAID, SPARK_TYPES, Layout
+from tidelog.execute.spark.stage.output import Found
 from tidelog.execute.spark.stage.work import Work
 from tidelog.execute.spark.types import column_names, column_types, key, spark_type
 from tidelog.program.model import Relation
@@ -33,11 +34,11 @@ def common(layout: Layout, relation: Relation, frame: DataFrame, target: Column 
     return frame.select(*columns)
 
 
-def in_tasks(rows: DataFrame, work: Work, layout: Layout, *, barrier: bool = False) -> DataFrame:
-    """What tasks make of the rows they are given."""
+def in_tasks(rows: DataFrame, work: Work, ddl: str, *, barrier: bool = False) -> DataFrame:
+    """What tasks make of the rows they are given; `ddl` are the columns that they yield."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # of a pandas that we do not use
-        return rows.mapInArrow(work, layout.ddl, barrier=barrier)
+        return rows.mapInArrow(work, ddl, barrier=barrier)
 
 
 def together(frames: Sequence[DataFrame]) -> DataFrame:
@@ -72,6 +73,14 @@ def rows_of(layout: Layout, relation: Relation, answers: DataFrame) -> DataFrame
 
 
 def said(answers: DataFrame) -> list[dict[str, Any]]:
-    """What the tasks told."""
+    """What tasks said that gave their tuples to Spark."""
     rows = answers.filter(F.col("relation") == F.lit(SAID)).select("said").collect()
     return [json.loads(row[0]) for row in rows]
+
+
+def found(answers: DataFrame) -> Found:
+    """What tasks told that have left their tuples in files."""
+    all = Found()
+    for told, rows in answers.collect():
+        all.add(told, rows)
+    return all

@@ -6,22 +6,32 @@ and goes to the relations. What differs between the ways is which rows a task is
 
 - single: one task has all rows;
 - pivot: a task has the rows of its values of the pivot, and all rows of strata below;
-- barrier: all tasks run at once, whatever rows they are given, and send them to each other.
+- barrier: all tasks run at once, whatever rows they are given, and send them to each other;
+- shuffle: not one stage but a job for each round, which tasks take turns in (`shuffle`).
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from tidelog.execute.spark.settings import Settings, Way
 from tidelog.execute.spark.stage import feed, work
 from tidelog.execute.spark.stage.choose import Choice
 from tidelog.execute.spark.stage.layout import Layout
+from tidelog.execute.spark.stage.output import IntoFiles, Outlet, ThroughSpark
+from tidelog.execute.spark.stage.progress import watched
+from tidelog.execute.spark.stage.shuffle import in_rounds
+from tidelog.execute.spark.stage.skew import Sampled
+from tidelog.execute.spark.stage.workdir import StageDirectory, work_directory
 from tidelog.execute.spark.state import Sizes, StoredRelation, cut
-from tidelog.plan.executor import Fixpoint, TaskReport
-from tidelog.plan.placement import distribute
+from tidelog.execute.spark.types import cells_schema
+from tidelog.plan.executor import Fixpoint, TaskReport, Watch, unwatched
+from tidelog.plan.placement import Distribution, distribute
 from tidelog.program.model import Relation, Rule
 from tidelog.program.strata import body_relations
 from tidelog.syntax.errors import UnsupportedError
@@ -42,6 +52,17 @@ class MissingError(UnsupportedError):
         )
 
 
+class SlotsError(UnsupportedError):
+    """Spark cannot run all tasks of a fixpoint at once."""
+
+    def __init__(self, tasks: int) -> None:
+        super().__init__(
+            f"error[TL0617]: Spark cannot run {tasks} tasks of a fixpoint at once\n"
+            "  = hint: set spark.tidelog.tasks to how many it can; barrier stages need executors that "
+            "stay (spark.dynamicAllocation.enabled=false)"
+        )
+
+
 class Stage:
     """One fixpoint over stored relations."""
 
@@ -52,33 +73,56 @@ class Stage:
         self.stored = {name: stored[name] for name in names}
         self.relations: dict[str, Relation] = {name: s.relation for name, s in self.stored.items()}
         self.layout = Layout(tuple(self.relations.values()))
+        self.skew = Sampled(self.stored, settings.tasks)
 
     @property
     def sizes(self) -> dict[str, int]:
         """The number of rows of each relation that the fixpoint reads."""
         return {name: stored.size() for name, stored in self.stored.items()}
 
-    def run(self, choice: Choice) -> TaskReport:
+    def run(self, choice: Choice, watch: Watch = unwatched) -> TaskReport:
         """Run it; new rows are added to the relations."""
+        if self.settings.work is None:
+            return self._stored(self._answers(choice, ThroughSpark(self.layout), watch))
+        directory = work_directory(self.settings.work).begin()
+        try:
+            outlet = IntoFiles(self.layout, directory.place, self.settings.tasks)
+            with watched(directory.place, watch):
+                return self._left(self._answers(choice, outlet, watch), directory)
+        finally:
+            directory.settle()
+
+    def _answers(self, choice: Choice, outlet: Outlet, watch: Watch) -> DataFrame:
+        """What tasks will yield."""
+        layout, tasks = self.layout, self.settings.tasks
         match choice.way:
             case Way.single:
-                given = self._rows().repartition(1)
-                function = work.alone(self.layout, self.task, self.relations, self.settings.tasks)
-                answers = feed.in_tasks(given, function, self.layout)
+                function = work.alone(layout, outlet, self.task, self.relations, tasks)
+                return feed.in_tasks(self._rows().repartition(1), function, outlet.ddl)
             case Way.pivot:
                 assert choice.pivots is not None
-                given = self._by_pivot(choice.pivots)
-                function = work.alone(self.layout, self.task, self.relations, 1)
-                answers = feed.in_tasks(given, function, self.layout)
+                function = work.alone(layout, outlet, self.task, self.relations, 1)
+                return feed.in_tasks(self._by_pivot(choice.pivots), function, outlet.ddl)
+            case Way.shuffle:
+                with self._understood():
+                    rows, spread = self._rows(), self._distribution()
+                    return in_rounds(rows, layout, outlet, spread, self.rules, tasks, watch)
             case _:
-                distribution = distribute(self.rules, self.relations, self.task.relations, Sizes(self.stored))
-                given = self._rows().repartition(self.settings.tasks)
-                function = work.shared(self.layout, distribution, secrets.token_bytes(32))
-                answers = feed.in_tasks(given, function, self.layout, barrier=True)
+                distribution = self._distribution()
+                secret, seconds = secrets.token_bytes(32), self.settings.checkpoint
+                function = work.shared(layout, outlet, distribution, self.rules, secret, seconds)
+                tasks = min(tasks, self.settings.slots or tasks)
+                given = self._rows().repartition(tasks)
+                answers = feed.in_tasks(given, function, outlet.ddl, barrier=True)
                 # Spark takes every stage that reads what a barrier stage left, also by way of a checkpoint,
-                # for a barrier stage too, unless there is a shuffle in between.
-                answers = answers.repartition(self.settings.tasks, *self.layout.names)
-        return self._take(answers)
+                # for a barrier stage too, unless there is a shuffle in between; and it runs a barrier
+                # stage again, if a task is lost, only if it is followed by a shuffle.
+                return answers.repartition(tasks, *outlet.keys)
+
+    def _distribution(self) -> Distribution:
+        """Where tasks that share the fixpoint keep which tuples."""
+        sizes = Sizes(self.stored)
+        return distribute(self.rules, self.relations, self.task.relations, sizes, skew=self.skew)
 
     def _rows(self) -> DataFrame:
         """All rows that the fixpoint begins with."""
@@ -103,30 +147,65 @@ class Stage:
         rows = feed.together(parts)
         return rows.repartitionById(tasks, rows[feed.TARGET]).drop(feed.TARGET)
 
-    def _take(self, answers: DataFrame) -> TaskReport:
-        """Add what tasks have yielded to the relations."""
-        try:
+    def _stored(self, answers: DataFrame) -> TaskReport:
+        """Let Spark store what tasks yield, and add it to the relations."""
+        with self._understood():
             answers, _ = cut(answers)
+        report, new = self._reported(feed.said(answers))
+        for name, count in new.items():
+            if count:
+                self.stored[name].add(feed.rows_of(self.layout, self.relations[name], answers), count)
+        return report
+
+    def _left(self, answers: DataFrame, directory: StageDirectory) -> TaskReport:
+        """Add what tasks have left in files, or sent to the driver, to the relations."""
+        with self._understood():
+            found = feed.found(answers)
+        report, _ = self._reported(found.said)
+        spark = answers.sparkSession
+        for name, files in found.files.items():
+            frame = directory.frame(spark, cells_schema(self.relations[name]), files)
+            self.stored[name].add(frame, found.counts[name])
+        for name, tables in found.tables.items():
+            table = pa.concat_tables(tables)
+            self.stored[name].add(spark.createDataFrame(table), table.num_rows)
+        return report
+
+    @contextmanager
+    def _understood(self) -> Iterator[None]:
+        """Let a failing stage be an error that says what is wrong."""
+        try:
+            yield
         except Exception as error:
             failed = work.failure(error)
             if failed is not None:
                 raise failed from None
             if work.is_missing(error):
                 raise MissingError from None
+            if work.is_without_slots(error):
+                raise SlotsError(self.settings.tasks) from None
+            if work.is_worker_lost(error):
+                raise work.worker_lost(self.rules) from error
             raise
+
+    def _reported(self, said: Sequence[Mapping[str, Any]]) -> tuple[TaskReport, dict[str, int]]:
+        """What all tasks together did, and the number of new tuples of each relation."""
+        failed = work.failure_said(said)
+        if failed is not None:
+            raise failed
         report = TaskReport()
         new = dict.fromkeys(self.task.relations, 0)
-        for told in feed.said(answers):
+        resumed = max((told.get("resumed", 0) for told in said), default=0)
+        if resumed:
+            report.way = f"gone on from round {resumed:,}, after a task was lost"
+        for told in said:
             report.rounds = max(report.rounds, told["rounds"])
             for name, count in told["new"].items():
                 new[name] += count
             for rule, count in told["instances"].items():
                 report.instances[int(rule)] = report.instances.get(int(rule), 0) + count
-        for name, count in new.items():
-            if count:
-                self.stored[name].add(feed.rows_of(self.layout, self.relations[name], answers), count)
         report.new = sum(new.values())
-        return report
+        return report, new
 
 
 def rules_of(task: Fixpoint) -> tuple[Rule, ...]:
