@@ -11,6 +11,7 @@ import pytest
 
 from tests.session.states import TYPED
 from tidelog import Database, TidelogError
+from tidelog.session.store.files import LocalFiles
 
 
 def opened(place: Path, program: str = "") -> Database:
@@ -145,3 +146,26 @@ def test_what_a_commit_leaves_is_removed(tmp_path: Path) -> None:
         (tmp_path / name).write_text("half of it")
     opened(tmp_path).close()
     assert files(tmp_path) == before
+
+
+class Forgetful(LocalFiles):
+    """A file system that does what it is told, and then loses the connection."""
+
+    def publish(self, path: str, data: bytes) -> None:
+        super().publish(path, data)
+        raise OSError("connection lost")
+
+
+def test_a_version_that_is_there_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    committed(tmp_path).close()
+    with monkeypatch.context() as patch:
+        patch.setattr("tidelog.session.store.store.open_files", lambda place: Forgetful(Path(place)))
+        with opened(tmp_path) as db:
+            assert failed(db) == [
+                "error[TL0805]: version 2 may be in the store or not, and this database is closed",
+                "  = hint: open the database again: it goes on with what is there",
+            ]
+            with pytest.raises(TidelogError, match="TL0515"):
+                db["Path"]
+    with opened(tmp_path) as db:
+        assert (db.version, len(db["Edge"])) == (2, 32)

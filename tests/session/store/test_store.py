@@ -324,7 +324,7 @@ def test_names_that_file_systems_do_not_tell_apart(tmp_path: Path) -> None:
 def test_anybody_can_read_the_files(tmp_path: Path) -> None:
     with opened(tmp_path, TYPED) as db:
         db.commit(insert={"Edge": [(1, 2)]})
-    (path,) = (tmp_path / "data/Path").glob("00000001-*-inserted.parquet")
+    (path,) = (tmp_path / "data/Path").glob("00000001-????????-inserted.parquet")
     assert pq.read_table(path).to_pylist() == [{"from": 1, "to": 2}]
     manifest = json.loads((tmp_path / "manifests/00000001.json").read_text())
     assert manifest["changes"]["Path"]["inserted"] == {"path": str(path.relative_to(tmp_path)), "rows": 1}

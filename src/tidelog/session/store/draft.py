@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tidelog.program.model import Relation
 from tidelog.session.definition import Definition
-from tidelog.session.spark_frames import FrameDelta
+from tidelog.session.spark_frames import FrameDelta, InSpark
 from tidelog.session.store.errors import StoreError, not_written, overtaken
 from tidelog.session.store.facts import Words, last_words, since_cleared
 from tidelog.session.store.levels import merged, with_level
@@ -83,6 +83,7 @@ class Draft:
         for name, relation in definition.relations.items():
             was = None if before is None else before.entries.get(name)
             if was is None or was.relation.columns != relation.columns:
+                assert was is None or not was.size, "columns get their types before there are rows"
                 was = Entry(relation)
             made = replace(was, relation=relation)
             if name in changes:
@@ -127,7 +128,7 @@ class Draft:
         if not words:
             return levels
         store = self._store
-        if store.spark is not None and any(hasattr(rows, "parts") for _, rows in words):
+        if store.spark is not None and any(isinstance(rows, InSpark) for _, rows in words):
             in_spark = SparkSets(store.files, relation, store.spark)
             level = self._said(relation, in_spark, words)
         else:
@@ -175,17 +176,28 @@ class Draft:
     # --- the end -----------------------------------------------------------------------
 
     def publish(self) -> None:
-        """Have the version appear. Raises StoreError, and the version is not there, if that fails."""
+        """Have the version appear. Raises StoreError if that fails; `published` says if it is there still."""
         assert self._manifest is not None
         path, files = manifest_path(self.version), self._store.files
+        text = self._manifest.text().encode()
         try:
-            files.publish(path, self._manifest.text().encode())
+            files.publish(path, text)
         except FileExistsError:
             raise overtaken(path, self.version) from None
         except OSError as error:
+            self.published = self._is_there(path, text)
             raise not_written(files.place, error) from error
         self.published = True
         self._store.latest = self._manifest
+
+    def _is_there(self, path: str, text: bytes) -> bool:
+        """Whether a manifest is there in spite of an error, as far as one can tell."""
+        try:
+            return self._store.files.read(path) == text
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
 
     def discard(self) -> None:
         """Remove what has been written, as far as that goes: nobody knows of it."""

@@ -63,6 +63,15 @@ def not_written(place: str, error: Exception) -> StoreError:
     )
 
 
+def uncertain(version: int) -> StoreError:
+    """The error of a commit that has failed when it was in the store already."""
+    return store_error(
+        "TL0805",
+        f"version {version} may be in the store or not, and this database is closed",
+        hint="open the database again: it goes on with what is there",
+    )
+
+
 def no_version(version: object, known: Sequence[int]) -> StoreError:
     """The error of a version that cannot be read, because it never was or is no more."""
     there = f"versions {known[0]} to {known[-1]} can be read" if known else "there are none"

@@ -10,11 +10,10 @@ from tidelog.session.backend import Backend, Outcome, Work
 from tidelog.session.definition import Definition
 from tidelog.session.report import Report, Reporting
 from tidelog.session.store.draft import Draft, derived_relations
-from tidelog.session.store.errors import damaged
+from tidelog.session.store.errors import damaged, uncertain
 from tidelog.session.store.facts import Words, computed
 from tidelog.session.store.programs import StoredProgram
 from tidelog.session.store.store import Store, manifest_path
-from tidelog.syntax.errors import InternalError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -87,9 +86,8 @@ class Stored:
         draft, self._draft = self._draft, None
         self._first = False
         self._next = self._written
-        if draft is not None and draft.published:
-            # The version is there for good, and this database cannot follow it.
-            raise InternalError(f"version {draft.version} has been published, but not committed")
+        if draft is not None and draft.published:  # this database cannot follow
+            raise uncertain(draft.version)
         if draft is not None:
             draft.discard()
         if not self._idle:
