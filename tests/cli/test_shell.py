@@ -253,6 +253,13 @@ def test_exit_leaves_an_open_transaction(program: Path) -> None:
     assert shell(program, "start; insert Edge(1, 2); exit; echo no;", *SLOW) == Ended(0, "", "")
 
 
+def test_a_store_outlives_the_session(program: Path, tmp_path: Path) -> None:
+    kept = (*SLOW, "--store", str(tmp_path / "store"))
+    assert shell(program, "start; insert Edge(1, 2); commit;", *kept).code == 0
+    ended = shell(program, "start; insert Edge(2, 3); commit; dump Path;", *kept)
+    assert ended.output == "".join(f"Path{{.from = {x}, .to = {y}}}\n" for x, y in ((1, 2), (1, 3), (2, 3)))
+
+
 def test_an_unknown_algorithm(program: Path) -> None:
     ended = shell(program, "", "--algorithm", "magic", *SLOW)
     assert (ended.code, ended.output) == (1, "")

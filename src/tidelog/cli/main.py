@@ -207,13 +207,18 @@ def shell(
     threads: Annotated[
         int, typer.Option("-j", "--jobs", "--threads", metavar="N", min=1, help="Threads to use.")
     ] = 1,
+    store: Annotated[
+        str | None, typer.Option("--store", metavar="DIR", help="Keep each commit in a store, and go on there.")
+    ] = None,
 ) -> None:
     """Carry out transactions, written in DDlog's command language, from standard input."""
 
     def work() -> None:
         from tidelog.cli.shell import run_shell
 
-        run_shell(program, algorithm=algorithm, engine=engine.value, policy=policy, threads=threads)
+        run_shell(
+            program, algorithm=algorithm, engine=engine.value, policy=policy, threads=threads, store=store
+        )
 
     guarded(work)
 

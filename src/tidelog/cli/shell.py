@@ -260,13 +260,17 @@ def changes_text(changes: Changes) -> str:
 # --- where commands come from and output goes --------------------------------------------
 
 
-def run_shell(program: Path, *, algorithm: str, engine: str, policy: str, threads: int) -> None:
+def run_shell(
+    program: Path, *, algorithm: str, engine: str, policy: str, threads: int, store: str | None
+) -> None:
     """Carry out the commands of the standard input on a program."""
     if engine != "spark":
         keep_pandas_out()
     if not sys.stderr.isatty():  # nobody waits for a word on why it takes time
         logging.getLogger("tidelog").setLevel(logging.ERROR)
-    with Database(program, algorithm=algorithm, engine=engine, policy=policy, threads=threads) as db:
+    with Database(
+        program, algorithm=algorithm, engine=engine, policy=policy, threads=threads, store=store
+    ) as db:
         if sys.stdin.isatty():
             _converse(db)
         else:
