@@ -208,7 +208,8 @@ def shell(
         int, typer.Option("-j", "--jobs", "--threads", metavar="N", min=1, help="Threads to use.")
     ] = 1,
     store: Annotated[
-        str | None, typer.Option("--store", metavar="DIR", help="Keep each commit in a store, and go on there.")
+        str | None,
+        typer.Option("--store", metavar="DIR", help="Keep each commit in a store, and go on there."),
     ] = None,
 ) -> None:
     """Carry out transactions, written in DDlog's command language, from standard input."""
