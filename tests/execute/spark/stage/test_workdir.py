@@ -25,7 +25,7 @@ CLOSURE = """
 path(x, y) :- edge(x, y).
 path(x, z) :- path(x, y), edge(y, z).
 """
-NODES = 420  # more tuples than are sent to the driver
+NODES = 700  # more tuples than are sent to the driver
 TUPLES = NODES * (NODES - 1) // 2
 
 
