@@ -16,6 +16,10 @@ from tidelog.syntax.errors import UnsupportedError
 
 MAX_CARRIED = 3  # an index entry is two words at most
 FIRST_SLOTS = 16
+CONTENT = (
+    *(at.INDEX_SLOTS, at.INDEX_SIZE, at.KEYS, at.POOL, at.POOL_USED, at.POOL_CAPACITY, at.UPTO),
+    *range(at.FREE, at.INDEX_WORDS),
+)  # the fields of an index that change
 
 
 class Index:
@@ -38,7 +42,13 @@ class Index:
         record[at.CARRIED_COLUMNS] = self._carried_columns.ctypes.data
         record[at.ENTRY_WORDS] = (2 + len(self.carried)) // 2
         record[at.SLOT_WORDS] = slot_words
-        record[at.INDEX_SLOTS] = memory.allocate_zeroed(8 * slot_words * FIRST_SLOTS)
+        self.be_empty()
+
+    def be_empty(self) -> None:
+        """Have no entries; what there was is somebody else's."""
+        record = self.record
+        record[list(CONTENT)] = 0
+        record[at.INDEX_SLOTS] = memory.allocate_zeroed(8 * int(record[at.SLOT_WORDS]) * FIRST_SLOTS)
         record[at.INDEX_SIZE] = FIRST_SLOTS
 
     @property
@@ -144,10 +154,16 @@ class StoredRelation:
     def index(self, key: tuple[int, ...]) -> Index:
         """The index on these columns, made and filled if it is not there."""
         if key not in self.indexes:
-            index = self._resting.pop(key, None) or Index(self, key)
+            index = self._resting.get(key) or Index(self, key)
+            try:
+                self._fill(index)
+            except MemoryError:  # it goes on resting
+                index.free()
+                index.be_empty()
+                raise
+            self._resting.pop(key, None)
             self.indexes[key] = index
             self._list_indexes()
-            self._fill(index)
         return self.indexes[key]
 
     def rest_indexes(self) -> None:

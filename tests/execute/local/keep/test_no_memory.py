@@ -63,15 +63,23 @@ def test_compaction(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
     check_that_it_goes_on(db, KEPT)
 
 
-@pytest.mark.parametrize("what", ["ledger", "index"])
-def test_renewal(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+def test_renewal(monkeypatch: pytest.MonkeyPatch) -> None:
     db = chain()
     db.algorithm = "recompute"
     with monkeypatch.context() as without:
-        if what == "ledger":
-            without.setattr(relation, "ledgers", NoRoom())
-        else:
-            without.setattr(StoredRelation, "_fill", no_fill)
+        without.setattr(relation, "ledgers", NoRoom())
         with pytest.raises(ResourceError):
             db.commit(delete={"edge": EDGES[KEPT:]})
     check_that_it_goes_on(db, len(EDGES))
+
+
+def test_update_after_renewal(monkeypatch: pytest.MonkeyPatch) -> None:
+    db = chain()
+    db.algorithm = "recompute"
+    db.commit(delete={"edge": EDGES[KEPT:]})
+    db.algorithm = "ranked"
+    with monkeypatch.context() as without:  # the indexes that updates need have been resting
+        without.setattr(StoredRelation, "_fill", no_fill)
+        with pytest.raises(ResourceError):
+            db.commit(delete={"edge": EDGES[:1]})
+    check_that_it_goes_on(db, KEPT)

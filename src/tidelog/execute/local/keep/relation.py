@@ -11,7 +11,7 @@ from tidelog.execute.local.keep import ending, renewal, rowmap
 from tidelog.execute.local.keep import layout as at
 from tidelog.execute.local.keep import ledger as ledgers
 from tidelog.execute.local.memory import Cells, Words
-from tidelog.execute.local.relation import FIRST_SLOTS, StoredRelation
+from tidelog.execute.local.relation import CONTENT, FIRST_SLOTS, StoredRelation
 from tidelog.plan.parts import Mark
 from tidelog.syntax.errors import UnsupportedError
 
@@ -165,10 +165,6 @@ class Aside:
         local.ROWS, local.COUNT, local.CAPACITY, local.DELTA_LO, local.DELTA_HI, local.SLOTS,
         local.MASK, local.LIMIT, local.BLOCK_BITS, local.LEDGER, local.USED,
     )  # fmt: skip
-    INDEX_FIELDS = (
-        local.INDEX_SLOTS, local.INDEX_SIZE, local.KEYS, local.POOL, local.POOL_USED,
-        local.POOL_CAPACITY, local.UPTO, *range(local.FREE, local.INDEX_WORDS),
-    )  # fmt: skip
 
     def __init__(self, stored: StoredRelation, ledger: Ledger) -> None:
         """Set the content aside; the relation is then empty and has no ledger."""
@@ -182,10 +178,7 @@ class Aside:
         record[local.MASK] = FIRST_SLOTS - 1
         record[local.LIMIT] = FIRST_SLOTS * tupleset.MAX_LOAD_TENTHS // 10
         for index in stored.indexes.values():
-            index.record[list(self.INDEX_FIELDS)] = 0
-            slots = memory.allocate_zeroed(8 * int(index.record[local.SLOT_WORDS]) * FIRST_SLOTS)
-            index.record[local.INDEX_SLOTS] = slots
-            index.record[local.INDEX_SIZE] = FIRST_SLOTS
+            index.be_empty()
         stored.rest_indexes()
 
     @property
@@ -216,13 +209,11 @@ class Aside:
         for key, index in stored.indexes.items():
             index.free()
             old = self.indexes.get(key)
-            for field in self.INDEX_FIELDS:
-                index.record[field] = 0 if old is None else old[field]
-            if old is None:  # made meanwhile: fill it for these rows
-                slots = memory.allocate_zeroed(8 * int(index.record[local.SLOT_WORDS]) * FIRST_SLOTS)
-                index.record[local.INDEX_SLOTS] = slots
-                index.record[local.INDEX_SIZE] = FIRST_SLOTS
+            if old is None:  # made meanwhile, or rested: fill it for these rows
+                index.be_empty()
                 fill_index(stored, index.address)
+            else:
+                index.record[list(CONTENT)] = old[list(CONTENT)]
 
     def discard(self) -> None:
         """Give the memory back."""
