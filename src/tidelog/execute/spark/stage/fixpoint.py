@@ -177,9 +177,6 @@ class Stage:
         try:
             yield
         except Exception as error:
-            failed = work.failure(error)
-            if failed is not None:
-                raise failed from None
             if work.is_missing(error):
                 raise MissingError from None
             if work.is_without_slots(error):

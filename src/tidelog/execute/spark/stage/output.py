@@ -29,7 +29,14 @@ FEW = 1 << 22  # bytes that all tasks of a stage together may send to the driver
 GROUP = 1 << 20  # rows of a file that are read by one task at least
 
 
-class Outlet(Protocol):
+class Voice(Protocol):
+    """What a task can tell the driver something by."""
+
+    def say(self, what: Mapping[str, object]) -> pa.RecordBatch:
+        """Tell the driver something."""
+
+
+class Outlet(Voice, Protocol):
     """Where a task puts what it has to give: batches that it yields to Spark."""
 
     ddl: str  # the columns of the batches
@@ -38,9 +45,6 @@ class Outlet(Protocol):
 
     def tuples(self, name: str, pieces: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
         """Give the new tuples of a relation."""
-
-    def say(self, what: Mapping[str, object]) -> pa.RecordBatch:
-        """Tell the driver something."""
 
 
 class ThroughSpark:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import pickle
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -18,7 +17,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 from tidelog.execute.spark.stage.layout import Layout
-from tidelog.execute.spark.stage.output import Outlet
+from tidelog.execute.spark.stage.output import Outlet, Voice
 from tidelog.execute.spark.stage.progress import Teller
 from tidelog.plan.executor import Fixpoint, TaskReport
 from tidelog.plan.placement import Distribution
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from tidelog.execute.local.executor import LocalExecutor
 
 Work = Callable[[Iterable["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
-FAILED = "tidelog-failure-in-task:"  # how an error of a task begins that tells of a failing rule
 MOST = 1 << 20  # rows that are turned into a table at once
 SHOWN = 5  # rules
 MORE_MEMORY = (
@@ -146,7 +144,7 @@ def _said(report: TaskReport, new: dict[str, int]) -> dict[str, object]:
 
 
 def explained(
-    outlet: Outlet, rules: Sequence[Rule], batches: Iterator[pa.RecordBatch]
+    outlet: Voice, rules: Sequence[Rule], batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """What a task yields; if it fails in a way that it can explain, the last thing it says is why."""
     try:
@@ -163,12 +161,6 @@ def explained(
 
 def _failed(error: TidelogError) -> dict[str, object]:
     return {"failed": pickle.dumps(error).hex()}
-
-
-def failure(error: Exception) -> EvaluationError | None:
-    """The failing rule that a Spark error tells of, if it tells of one."""
-    found = re.search(f"{FAILED}([0-9a-f]+);", str(error))
-    return None if found is None else pickle.loads(bytes.fromhex(found[1]))
 
 
 def failure_said(said: Iterable[Mapping[str, Any]]) -> TidelogError | None:
