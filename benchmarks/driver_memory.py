@@ -57,7 +57,8 @@ def measure(spark: SparkSession, directory: Path, edges: int, maintained: bool) 
     """The steps, with their seconds; wrong answers are an error."""
     import tidelog
 
-    steps = []
+    steps = list[tuple[str, float]]()
+    began = perf_counter()
 
     def done(what: str) -> None:
         nonlocal began
@@ -65,7 +66,6 @@ def measure(spark: SparkSession, directory: Path, edges: int, maintained: bool) 
         print(f"{what}: {steps[-1][1]:.1f} s, driver {most(spark)}", file=sys.stderr, flush=True)
         began = perf_counter()
 
-    began = perf_counter()
     chains(spark, edges).write.parquet(str(directory / "edge"))
     done("write the facts")
     with tidelog.Database(PROGRAM, spark=spark, maintained=maintained) as db:
