@@ -34,8 +34,19 @@ def test_one_task() -> None:
     assert choose([TWICE], ["path"], sizes, replace(SETTINGS, tasks=1)).way is Way.single
 
 
+@pytest.mark.parametrize(
+    ("tasks", "part", "way"), [(4, 0.4, "pivot"), (4, 0.5, "barrier"), (10, 0.2, "barrier")]
+)
+def test_a_pivot_that_most_rows_have(tasks: int, part: float, way: str) -> None:
+    sizes = {"path": 2_000, "edge": 2_000}
+    found = choose([LINEAR], ["path"], sizes, replace(SETTINGS, tasks=tasks), lambda name, column: part)
+    assert found.way == way
+    assert way == "pivot" or found.why == f"{part:.0%} of the rows have the same value in path.0"
+
+
 def test_as_set() -> None:
     sizes = {"path": 10, "edge": 10}
     assert choose([LINEAR], ["path"], sizes, replace(SETTINGS, way=Way.pivot)).pivots == {"path": 0}
     assert choose([TWICE], ["path"], sizes, replace(SETTINGS, way=Way.pivot)).way is Way.barrier
     assert choose([LINEAR], ["path"], sizes, replace(SETTINGS, way=Way.frames)).way is Way.frames
+    assert choose([LINEAR], ["path"], sizes, replace(SETTINGS, way=Way.shuffle)).way is Way.shuffle

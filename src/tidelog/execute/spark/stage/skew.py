@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SAMPLE = 20_000  # rows of a relation
-LARGE = 50_000  # rows from which on a relation is looked at
+LARGE = 200_000  # rows from which on a relation is looked at: that takes a Spark job
 MANY = 10_000  # rows that a heavy key has at least
 SEED = 1
 
