@@ -24,10 +24,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # xdist looks at the groups when it is its turn
 def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
-    """Where tests are spread over processes, one of them has all that need the Spark session."""
+    """Where tests are spread over processes, one of them has all that need the Spark session.
+
+    Connect servers all have the same port, so there is one at a time.
+    """
     for item in items:
         if _needs_spark(item):
             item.add_marker(pytest.mark.xdist_group("spark"))
+        elif item.path.name == "test_connect.py":
+            item.add_marker(pytest.mark.xdist_group("connect"))
 
 
 def _needs_spark(item: pytest.Item) -> bool:

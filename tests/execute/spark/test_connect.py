@@ -23,12 +23,7 @@ CHOSEN = (
     "tests/execute/spark/test_executor.py::test_sparks_default_settings",
     "tests/session/spark/test_answers.py::test_names_and_types",
     "tests/session/spark/test_answers.py::test_answers_stay_what_they_were",
-    "tests/session/spark/test_answers.py::test_a_few_rows_are_shown",
     "tests/session/spark/test_facts.py::test_insert_and_delete",
-    "tests/session/spark/test_facts.py::test_rows_of_every_kind_together",
-    "tests/session/spark/test_facts.py::test_a_frame_that_fails",
-    "tests/session/spark/test_facts.py::test_columns_that_do_not_fit",
-    "tests/session/spark/test_facts.py::test_nulls",
     "tests/session/spark/test_feeds.py::test_apply",
 )
 
