@@ -59,13 +59,14 @@ class Live:
         without: Collection[str] = (),
         counts: bool = True,
         whole: bool = False,
+        keeper: Keeper | None = None,
     ) -> None:
         self._all = project_negations(check(parse(text)))
         texts = {rule.text for rule in self._all.rules}
         assert set(without) <= texts, set(without) - texts
         self._absent = set(without)
         self._strata = one_stratum if whole else stratify
-        self.keeper = open_keeper()
+        self.keeper = keeper or open_keeper()
         self.maintenance = Maintenance(self.keeper, algorithm, counts)
         self.facts: dict[str, set[Row]] = {name: set() for name in self._all.relations}
         self.model: Model = {name: set() for name in self._all.relations}

@@ -18,7 +18,6 @@ CASES = [
     (5, "fbf", "near"),
     (8, "fbf(2)", "near"),
     (13, "elastic", "in bulk"),
-    (12, "counting", "in bulk"),
 ]
 
 

@@ -12,7 +12,6 @@ from functools import cached_property, reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from tidelog.execute.spark.checkpoint import checkpointed
 from tidelog.execute.spark.keep.base import (
     FIRST,
     GIVEN,
@@ -23,7 +22,7 @@ from tidelog.execute.spark.keep.base import (
     Base,
     plain,
 )
-from tidelog.execute.spark.state import Rows
+from tidelog.execute.spark.state import Rows, cut
 from tidelog.execute.spark.types import column_types, key, without
 from tidelog.plan.parts import Mark, Part
 
@@ -86,21 +85,20 @@ class Bulk:
             content = frame.select(*names, *numbers, F.lit("").alias(TRACE))
         else:
             content = self.content
+        columns = [FIRST, TIMES, TRACE]
         given = explicit.read()
         if given is None or explicit.size == now.size:
-            marks = F.lit(GIVEN if explicit.size else HELD)
-        else:
-            marks = F.when(F.col("o_given").isNotNull(), F.lit(GIVEN)).otherwise(F.lit(HELD))
-            renamed = given.select(*[F.col(name).alias(f"o_{name}") for name in names])
-            same = reduce(
-                lambda a, b: a & b,
-                [key(F.col(n), t) == key(F.col(f"o_{n}"), t) for n, t in zip(names, types, strict=True)],
-            )
-            content = content.join(renamed.withColumn("o_given", F.lit(1)), same, "left_outer")
-        numbered = content.select(*names, marks.cast("bigint").alias(MARKS), FIRST, TIMES, TRACE)
-        if self.content is None:
-            numbered = checkpointed(numbered)
-        return Base(numbered, now.size, explicit.size)
+            marks = F.lit(GIVEN if explicit.size else HELD).cast("bigint").alias(MARKS)
+            return Base(content.select(*names, marks, *columns), now.size, explicit.size)
+        renamed = given.select(*[F.col(name).alias(f"o_{name}") for name in names])
+        same = reduce(
+            lambda a, b: a & b,
+            [key(F.col(n), t) == key(F.col(f"o_{n}"), t) for n, t in zip(names, types, strict=True)],
+        )
+        joined = content.join(renamed.withColumn("o_given", F.lit(1)), same, "left_outer")
+        marks = F.when(F.col("o_given").isNotNull(), F.lit(GIVEN)).otherwise(F.lit(HELD))
+        frame, size = cut(joined.select(*names, marks.cast("bigint").alias(MARKS), *columns))
+        return Base(frame, size, explicit.size)
 
 
 def _together(rows: list[Rows]) -> DataFrame | None:

@@ -75,6 +75,7 @@ class SparkKeeper(SparkExecutor):
         derived, kept.derived = kept.derived, False
         before = kept.held
         give(kept, rows, add=True)
+        kept.prepare()
         kept.commit()
         kept.derived = derived
         return kept.held - before
@@ -121,6 +122,8 @@ class SparkKeeper(SparkExecutor):
     def commit(self) -> None:
         """What is AFTER becomes what is held."""
         self._check_commit()
+        for kept in self._kept.values():
+            kept.prepare()
         for kept in self._kept.values():
             kept.commit()
         self._before = None
@@ -245,6 +248,7 @@ class SparkKeeper(SparkExecutor):
             report = PhaseReport(done.rounds, done.new, done.instances, way=done.way, touched=done.new)
         else:
             work = Work(self._spark, self._kept, self._limits, watch, budget)
+            before = self._touched(task)
             try:
                 self._maintain(task, work)
             except Exception as error:
@@ -254,6 +258,7 @@ class SparkKeeper(SparkExecutor):
                 raise failure from None
             report = work.report
             report.phase = task.phase
+            report.touched = self._touched(task) - before
         report.seconds = perf_counter() - started
         return report
 
@@ -284,6 +289,10 @@ class SparkKeeper(SparkExecutor):
                 if starting:
                     self._filled.difference_update(task.relations)
                 steps(task, work, starting)
+
+    def _touched(self, task: Maintaining) -> int:
+        relations = (task.rule.head,) if isinstance(task, Regroup) else task.relations
+        return sum(len(self._kept[name].near.saved) for name in relations)
 
     def _starting(self, relations: Iterable[str]) -> bool:
         return any(self._kept[name].aside is not None for name in relations)

@@ -11,6 +11,7 @@ driver is to hold is `bulk` until the commit is over.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tidelog.execute.spark.state import StoredRelation
+
+LOG = logging.getLogger("tidelog")
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,7 @@ class KeptRelation:
         self.content: tuple[DataFrame | None, int] | None = (
             None  # or what was found with numbers, if it is large
         )
+        self._next: Base | None = None  # of a commit that is prepared
         self._cache: dict[tuple[int, bool], tuple[int, DataFrame | None]] = {}
 
     # --- reading ---------------------------------------------------------------------------------
@@ -225,19 +229,26 @@ class KeptRelation:
 
     # --- commits ---------------------------------------------------------------------------------
 
+    def prepare(self) -> None:
+        """Do the part of a commit that may fail, while there is a way back."""
+        if self.bulk is not None:
+            self.changed()
+            self._next = self.bulk.base()
+
     def commit(self) -> None:
-        """What is AFTER is held."""
+        """What is AFTER is held; `prepare` comes before."""
         lost, gained = self.changed()
         self.held += gained - lost
         if self.bulk is not None:
-            self.base, self.near = self.bulk.base(), Near()
+            self.base, self.near = self._next, Near()
         else:
             self.near.commit()
-            if self.base is None:
-                if len(self.near.entries) > self.limits.local:
+            few = self.limits.local if self.base is None else self.limits.overlay
+            if len(self.near.entries) > few:
+                try:
                     self._fold()
-            elif len(self.near.entries) > self.limits.overlay:
-                self._fold()
+                except Exception:  # the commit stands without it, and the next one will try again
+                    LOG.warning("%s could not be written anew", self.relation.name, exc_info=True)
         self._end()
 
     def _fold(self) -> None:
@@ -263,7 +274,7 @@ class KeptRelation:
         self._end()
 
     def _end(self) -> None:
-        self.bulk = self.facts_bulk = self.aside = self.stored = self.content = None
+        self.bulk = self.facts_bulk = self.aside = self.stored = self.content = self._next = None
         self._cache = {}
 
     def undo(self) -> None:

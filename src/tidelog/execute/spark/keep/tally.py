@@ -35,7 +35,7 @@ def tally(task: Tally, work: Work) -> None:
                 work.touch(name, row).count += change
     for name in task.relations:
         near = work.relations[name].near
-        for entry in near.touched(EVERYTHING):
+        for entry in work.relations[name].touched(EVERYTHING):
             if entry.count < 0:
                 raise InternalError(f"{name}{entry.row} has lost more than it had")
             work.report.new += near.hold(entry, entry.count > 0 or bool(entry.marks & Mark.EXPLICIT))
