@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 def follow(spark: SparkSession, directory: Path, *, drain: bool) -> None:
     """Follow both streams; until there is nothing more, or for ever."""
+    spark.conf.set("spark.sql.streaming.minBatchesToRetain", "100000")  # what batches had is looked at later
     with Database(PROGRAM, store=directory / "store", spark=spark) as db:
         streams = []
         for relation, columns in INPUTS.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -30,12 +31,13 @@ def main(description: str | None) -> int:
     options = parser.parse_args()
     seed = Random().randrange(10**6) if options.seed is None else options.seed
     print(f"{options.kills} kills, --seed {seed}", flush=True)
-    with tempfile.TemporaryDirectory(prefix="kills-") as directory:
-        try:
-            print(run(Path(directory), options.kills, seed))
-        except AssertionError as error:
-            print(f"wrong: {error}")
-            return 1
+    directory = Path(tempfile.mkdtemp(prefix="kills-"))
+    try:
+        print(run(directory, options.kills, seed))
+    except AssertionError as error:
+        print(f"wrong: {error}\neverything is left in {directory}")
+        return 1
+    shutil.rmtree(directory)
     return 0
 
 
@@ -55,9 +57,10 @@ def run(directory: Path, kills: int, seed: int) -> str:
         check(directory, history)
     except (AssertionError, OSError) as error:
         raise AssertionError(f"{error}\n{_complaints(directory)}") from error
-    batches = sum(history.counts().values())
+    files = sum(history.counts().values())
+    commits = len(list((directory / "store/manifests").glob("[0-9]*.json"))) - 1
     checking = time.monotonic() - begun - running
-    lines = [f"{batches} batches, {kills} kills, {running:.0f} s, checked in {checking:.0f} s"]
+    lines = [f"{files} files, {commits} commits, {kills} kills, {running:.0f} s, checked in {checking:.0f} s"]
     return "\n".join([*lines, *(f"{count:4} {what}" for what, count in sorted(left.items()))])
 
 

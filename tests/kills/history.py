@@ -29,7 +29,7 @@ EVERY = {"Edge": 1, "Closed": 3}  # for so many files of edges there is one of t
 
 
 class History:
-    """Streams of changes that a seed determines. A batch is a file."""
+    """Streams of changes that a seed determines, file by file."""
 
     def __init__(self, seed: int) -> None:
         self._randoms = {relation: Random(f"{relation} {seed}") for relation in INPUTS}
@@ -66,11 +66,13 @@ class History:
         return changes
 
     def _write(self, relation: str, changes: list[Change], path: Path) -> None:
+        """Write a file. Changes are numbered over all files: a batch may have several."""
+        first = 100 * len(self._files[relation])
         lines = [
             json.dumps(
                 {"_change_type": kind, "_commit_version": i, **dict(zip(INPUTS[relation], row, strict=True))}
             )
-            for i, (kind, row) in enumerate(changes)
+            for i, (kind, row) in enumerate(changes, first)
         ]
         beside = path.with_name(f".{path.name}")
         beside.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -78,9 +80,9 @@ class History:
         os.utime(beside, (moment, moment))
         beside.rename(path)
 
-    def model(self, batches: Mapping[str, int]) -> Model:
+    def model(self, files: Mapping[str, int]) -> Model:
         """What holds after so many files of each stream."""
-        facts = {relation: self._facts[relation][batches[relation]] for relation in INPUTS}
+        facts = {relation: self._facts[relation][files[relation]] for relation in INPUTS}
         closed = {x for (x,) in facts["Closed"]}
         after: dict[int, set[int]] = {}
         for x, y in facts["Edge"]:

