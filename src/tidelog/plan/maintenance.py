@@ -293,7 +293,7 @@ class Keeper(Executor, Protocol):
     def keep_going(
         self, task: Maintaining | Materialising, watch: Watch = unwatched, budget: int | None = None
     ) -> PhaseReport:
-        """Run a task. Raises Abandoned once it has cost more than `budget`.
+        """Run a task. Raises Abandoned once it has cost more than `budget`, or has outgrown the keeper.
 
         The cost is the number of tuples looked at, or of rule instances considered where an executor counts
         only these.
