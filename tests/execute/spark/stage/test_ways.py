@@ -51,6 +51,7 @@ def executor(spark: SparkSession, way: str) -> SparkExecutor:
     ("way", "name"),
     [
         *((Way.barrier, name) for name in PROGRAMS),
+        *((Way.shuffle, name) for name in ("three", "strings", "computed")),
         *((Way.single, name) for name in ("mutual", "strings", "computed")),
         *((Way.pivot, name) for name in ("left", "right", "twice")),
     ],
@@ -60,7 +61,7 @@ def test_answers(spark: SparkSession, way: Way, name: str) -> None:
     assert run(program, executor(spark, way)).relations == model_of(program)
 
 
-@pytest.mark.parametrize("way", [Way.single, Way.barrier])
+@pytest.mark.parametrize("way", [Way.single, Way.barrier, Way.shuffle])
 def test_a_failing_rule_is_named(spark: SparkSession, way: Way) -> None:
     text = GRAPH + "path(x, y) :- edge(x, y).\npath(x, 10 / (y - 3)) :- path(x, y), edge(y, _).\n" + EDGES
     with pytest.raises(EvaluationError, match="division by zero"):
@@ -71,3 +72,11 @@ def test_unknown_ways(spark: SparkSession) -> None:
     program = check(parse(PROGRAMS["left"]))
     with pytest.raises(TidelogError, match=r"TL0609.*fixpoint is 'fast'"):
         run(program, executor(spark, "fast"))
+
+
+def test_more_tasks_than_slots(spark: SparkSession) -> None:
+    """A barrier stage that asked for them all would wait for minutes, and in vain."""
+    program = check(parse(PROGRAMS["twice"]))
+    shared = executor(spark, Way.barrier)
+    shared._spark.conf.set("spark.tidelog.tasks", "5")
+    assert run(program, shared).relations == model_of(program)
