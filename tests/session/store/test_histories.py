@@ -49,7 +49,7 @@ def test_stored_histories_agree_with_the_oracle(seed: int, tmp_path: Path) -> No
             assert transaction.ending == "failure"
         assert _state_problem(database, models[i + 1]) is None, f"after transaction {i}"
         assert database.versions == list(range(database.version + 1))
-        stored[database.version] = (models[i + 1], list(map(tuple, database.rules)))
+        stored[database.version] = (models[i + 1], [(rule.id, rule.text) for rule in database.rules])
     database = again(database, "")
     for version, (model, rules) in stored.items():
         view = database.as_of(version)

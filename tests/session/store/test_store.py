@@ -165,8 +165,8 @@ def test_opened_again(tmp_path: Path) -> None:
         db.commit(delete={"path": [(8, 8)], "edge": [(1, 2)]})
         answers = {name: list(db[name]) for name in db}
         rules = db.rules
-    for engine, options in (("substitution", {}), ("local", {}), ("local", {"maintained": False})):
-        with opened(tmp_path, engine=engine, **options) as db:
+    for engine, maintained in (("substitution", True), ("local", True), ("local", False)):
+        with opened(tmp_path, engine=engine, maintained=maintained) as db:
             assert (db.version, db.rules) == (2, rules)
             assert {name: list(db[name]) for name in db} == answers
     with opened(tmp_path) as db:
@@ -255,7 +255,7 @@ def test_declarations_have_to_agree(tmp_path: Path) -> None:
 
 # --- values and names -----------------------------------------------------------------
 
-VALUES = {
+VALUES: dict[str, list[Any]] = {
     "bool": [True, False],
     "s8": [-128, 127],
     "u8": [0, 255],
