@@ -4,7 +4,7 @@
     programs/00000009-5f0c11aa.json                   the program as it is since version 9
     data/path/00000012-5f0c11aa-inserted.parquet      what version 12 added to a relation
     data/path/00000012-5f0c11aa-deleted.parquet       what it took away
-    data/path/00000001-00000008-5f0c11aa.parquet      several versions as one
+    data/path/00000012-5f0c11aa-snapshot.parquet      all that there was, written as one
 
 A commit writes its files first, under names that were never used, and then its manifest, which
 appears as a whole or not at all and only if there is none of that number. So a crash leaves the version
@@ -18,7 +18,8 @@ before or the new one, and at worst files that no manifest names.
 | `levels.py`   | a relation as a list of changes, and when some of them become one       |
 | `programs.py` | a definition as text and back; what tells two programs apart            |
 | `facts.py`    | what a commit does to the explicit facts of relations that rules derive |
-| `store.py`    | versions: writing one, reading one, removing old ones                   |
+| `store.py`    | versions: reading one, removing old ones                                |
+| `draft.py`    | a version that is being written                                         |
 | `stored.py`   | the backend that writes a version for each commit                       |
 | `view.py`     | an old version, to be read                                              |
 | `opening.py`  | how a database begins with a store                                      |
