@@ -71,6 +71,12 @@ def main():
     assert "CAST_INVALID_INPUT" in wrong[1]
     assert raised(db, "Edge", texts)[0] == "error[TL0504]: cannot insert into Edge: 2 columns do not fit"
     assert (db.version, list(db["Path"])) == (version, [(1, 3), (2, 3), (7, 8)])
+    try:
+        db.stream(spark.readStream.format("rate").load(), "Edge")
+        raise AssertionError("a stream has begun")
+    except tidelog.UnsupportedError as error:
+        said = "a stream cannot be followed over Spark Connect: what is given its batches runs on the server"
+        assert str(error).splitlines()[0] == f"error[TL0612]: {said}"
 
     kept = db["Path"].to_spark()
     db.close()
