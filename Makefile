@@ -18,7 +18,7 @@ export SPARK_SUBMIT_OPTS := -XX:-UsePerfData -Djava.io.tmpdir=$(BUILD)/tmp
 export PYTHONPATH :=
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint types property kill-test bench-materialise bench-memory bench-start \
+.PHONY: help venv demo test test-spark test-others lint types property kill-test bench-materialise bench-memory bench-start \
         bench-updates bench-onefact bench-proportion bench-spark bench-driver-memory clean
 
 help: ## list the targets
@@ -38,8 +38,14 @@ $(BUILD)/tmp:
 demo: venv ## run the example through Spark: a program, its answers, what changed
 	$(BIN)/python examples/demo.py
 
-test: lint types ## lint, types, all tests: those that need Spark share a process, another has the rest
-	$(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
+test: lint types ## lint, types, all tests
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-spark test-others
+
+test-spark: venv ## tests that need the Spark session
+	$(BIN)/python -m pytest -m spark $(ARGS)
+
+test-others: venv ## all other tests
+	$(BIN)/python -m pytest -m 'not spark' $(ARGS)
 
 lint: venv
 	$(BIN)/ruff check .

@@ -22,17 +22,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--connect", action="store_true", help="the Spark session is one of Spark Connect")
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist looks at the groups when it is its turn
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
-    """Where tests are spread over processes, one of them has all that need the Spark session.
-
-    Connect servers all have the same port, so there is one at a time.
-    """
+    """Mark the tests that need the Spark session: `make test` runs them in one process, others in another."""
     for item in items:
         if _needs_spark(item):
-            item.add_marker(pytest.mark.xdist_group("spark"))
-        elif item.path.name == "test_connect.py":
-            item.add_marker(pytest.mark.xdist_group("connect"))
+            item.add_marker(pytest.mark.spark)
 
 
 def _needs_spark(item: pytest.Item) -> bool:
