@@ -20,6 +20,7 @@ from tests.spark_session import missing
 
 ROOT = Path(__file__).parents[3]
 PATIENCE = 300.0  # seconds
+pytestmark = pytest.mark.spark  # it has a Spark of its own, but is in good company there
 Line = dict[str, Any]
 
 

@@ -22,8 +22,6 @@ CHOSEN = (
     "tests/execute/spark/stage/test_ways.py::test_answers[single-strings]",
     "tests/execute/spark/test_executor.py::test_sparks_default_settings",
     "tests/session/spark/test_answers.py::test_names_and_types",
-    "tests/session/spark/test_answers.py::test_answers_stay_what_they_were",
-    "tests/session/spark/test_facts.py::test_insert_and_delete",
     "tests/session/spark/test_feeds.py::test_apply",
 )
 
