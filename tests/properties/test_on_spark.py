@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FIRST = 100_000  # other histories than the local engine's
 CASES, BATCH = 200, 25
-FORCED = 10
+FORCED = 6
 
 
 @pytest.fixture(autouse=True)

@@ -16,6 +16,7 @@ import pytest
 from tests.spark_session import missing
 
 ROOT = Path(__file__).parents[3]
+pytestmark = pytest.mark.spark  # one Connect server at a time: all have the same port
 CHOSEN = (
     "tests/execute/spark/stage/test_ways.py::test_answers[barrier-mutual]",
     "tests/execute/spark/stage/test_ways.py::test_answers[pivot-left]",

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("pyspark")
+pytestmark = pytest.mark.spark  # one Connect server at a time: all have the same port
 
 SCRIPT = """
 import gc
