@@ -12,35 +12,54 @@ def test_nothing_is_expected_at_first() -> None:
     assert past.expected(1, 0) is None
     past.learn(1, 0, 800)
     assert past.expected(1, 0) == pytest.approx(800 / SPEED)
-    assert past.expected(10, 0) == pytest.approx(8_000 / SPEED)
+    assert past.expected(9, 0) == pytest.approx(7_200 / SPEED)
     assert past.expected(0, 1) is None
+
+
+def test_sizes_are_told_apart() -> None:
+    past = Past(1.0)
+    past.learn(1, 0, 800)
+    assert past.knows(1, 0)
+    assert not past.knows(100, 0)
+    assert past.expected(100, 0) == pytest.approx(80_000 / SPEED)  # as far as one can tell
+    past.learn(100, 0, 1_000)
+    assert past.knows(100, 0)
+    assert past.expected(100, 0) == pytest.approx(1_000 / SPEED)
+    assert past.expected(1, 0) == pytest.approx(800 / SPEED)
+    past.learn(2_000, 0, 9_000_000)
+    past.hope(2_000)
+    assert past.expected(100, 0) == pytest.approx(1_000 / SPEED)
 
 
 def test_commits_that_lose_and_gain_teach_both() -> None:
     past = Past(1.0)
-    past.learn(5, 5, 1_000)
-    assert past.expected(5, 5) == pytest.approx(1_000 / SPEED)
-    past.learn(0, 10, 100)
-    assert past.gained is not None
-    assert past.lost is not None
-    assert past.gained < past.lost
+    past.learn(4, 4, 1_000)
+    assert past.expected(4, 4) == pytest.approx(1_000 / SPEED)
+    past.learn(0, 8, 100)
+    lost, gained = past.expected(1, 0), past.expected(0, 1)
+    assert lost is not None
+    assert gained is not None
+    assert gained < lost
 
 
 def test_an_abandoned_update_never_makes_the_next_look_cheaper() -> None:
     past = Past(1.0)
     past.learn(1, 0, 1_000_000)
     past.learn(1, 0, 1_000, at_least=True)
-    assert past.lost == pytest.approx(1_000_000)
+    before = past.expected(1, 0)
+    assert before == pytest.approx(1_000_000 / SPEED)
     past.learn(1, 0, 5_000_000, at_least=True)
-    assert past.lost is not None
-    assert past.lost > 1_000_000
+    after = past.expected(1, 0)
+    assert after is not None
+    assert before is not None
+    assert after > before
 
 
 def test_updates_that_are_not_tried_seem_cheaper_in_time() -> None:
     past = Past(1.0)
     past.learn(1, 0, 1_000_000)
     before = past.expected(1, 0)
-    past.hope()
+    past.hope(1)
     after = past.expected(1, 0)
     assert before is not None
     assert after is not None

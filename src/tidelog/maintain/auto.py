@@ -6,19 +6,21 @@
     3  f is the time that recomputing took the last time; after the first evaluation, a little more
        than that took
     4  x is the time that the update should take: what a lost tuple and what a gained one have cost of
-       late, in tuples looked at, times l and g, at the speed of the last updates; unknown at first
-    5  if x is more than the time that step 6 could give it, recompute
+       late, in updates of about as many changes, in tuples looked at, times l and g, at the speed of
+       the last updates; if there were none, what others tell
+    5  if x is more than the time that step 6 could give it, recompute; if only updates of other sizes
+       tell, if x is more than three times f
     6  run `ranked`, but no longer than a twelfth of f, or twice x up to a fifth; with many changes, whose
-       costs even out, up to nine tenths, but not the first time that so many tuples are lost: each
-       loses some of what would have held up others, so that cost may grow faster than their number
+       costs even out, up to nine tenths, once there was an update of that size
     7  if that is not enough, drop what it did and recompute
 
-So a commit of few changes, or of more losses than ever before, costs at most a fifth more than
-recomputing; and an update that was abandoned never makes the next one like it look cheaper. Each time
-that recomputing is taken at once, updates seem a little cheaper, so that they are tried again some time.
-Costs differ by orders of magnitude from one fact to the next, so *of late* is a mean of logarithms, in
-which an update of many facts weighs more: one bad fact does not spoil the others, and many facts tell
-the truth.
+So a commit of few changes, or the first of its size, costs at most a fifth more than recomputing; and an
+update that was abandoned never makes the next one like it look cheaper. Sizes are told apart, by factors
+of four, because cost need not grow with the number of changes: losses that hit the same tuples cost
+less together, and losses that leave a tuple without support cost more. Each time that recomputing is
+taken at once, updates of that size seem a little cheaper, so that they are tried again some time. Costs
+differ by orders of magnitude from one fact to the next, so *of late* is a mean of logarithms, in which an
+update of many facts weighs more: one bad fact does not spoil the others, and many facts tell the truth.
 
 Both algorithms keep ranks and take turns at no cost. What was chosen, and why, is in `Auto.choice`
 and from there in the commit's report.
@@ -26,7 +28,7 @@ and from there in the commit's report.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import exp, log
 from time import perf_counter
 
@@ -49,7 +51,7 @@ MUCH = 0.5  # of all below: so many changes, and recomputing is taken at once
 RECENT = 0.2  # the weight of the newest change in what a change has cost of late
 MANY = 10  # changes whose costs even out
 MOST_OF_MANY = 0.9  # of recomputing: what an update of many may take, and what may be expected of it
-MORE = 4  # times as many losses as ever before: that costs even out is not certain
+FAR = 3.0  # times recomputing: what updates of other sizes may tell, and one is tried nevertheless
 HOPE = 2.0  # and it may take so many times what is expected of it, up to the time of recomputing
 DEARER = 1.5  # what an abandoned update would have cost, against what it has
 RETRY = 0.95  # each time that recomputing is taken, an update seems a little cheaper: it is tried again
@@ -60,39 +62,68 @@ ENOUGH = 5_000  # tuples looked at by an update that the speed can be measured w
 
 
 @dataclass
+class Rates:
+    """Tuples looked at for each tuple lost below, and for each gained, of late; None: not known."""
+
+    lost: float | None = None
+    gained: float | None = None
+
+    def tell(self, lost: int, gained: int) -> bool:
+        """Whether they say what such an update costs."""
+        return not (lost and self.lost is None) and not (gained and self.gained is None)
+
+    def work(self, lost: int, gained: int) -> float:
+        """What they say."""
+        return lost * (self.lost or 0.0) + gained * (self.gained or 0.0)
+
+
+@dataclass
 class Past:
     """What is remembered of a stratum."""
 
     full: float  # seconds of the last recomputing
-    lost: float | None = None  # tuples looked at for each tuple lost below, of late
-    gained: float | None = None
     speed: float = SPEED
-    losses: int = 0  # the most tuples lost below that an update has been tried with
+    rates: dict[int, Rates] = field(default_factory=dict)  # by size of updates
+
+    def knows(self, lost: int, gained: int) -> bool:
+        """Whether there was an update of that size."""
+        found = self.rates.get(size(lost + gained))
+        return found is not None and found.tell(lost, gained)
 
     def expected(self, lost: int, gained: int) -> float | None:
-        """The seconds that an update should take; None: nothing like it has been seen."""
-        if (lost and self.lost is None) or (gained and self.gained is None):
+        """The seconds that an update should take, by those of the nearest size; None: there were none."""
+        telling = [at for at, rates in self.rates.items() if rates.tell(lost, gained)]
+        if not telling:
             return None
-        return (lost * (self.lost or 0.0) + gained * (self.gained or 0.0)) / self.speed
+        nearest = min(telling, key=lambda at: abs(at - size(lost + gained)))
+        return self.rates[nearest].work(lost, gained) / self.speed
 
     def learn(self, lost: int, gained: int, work: int, *, at_least: bool = False) -> None:
         """An update has looked at so many tuples, or would have looked at so many at least."""
         changes = max(1, lost + gained)
         rate = max(1, work) / changes
+        here = self.rates.setdefault(size(changes), Rates())
         if lost:
-            self.lost = _mean(self.lost, max(rate, (self.lost or 0.0) * at_least), changes)
-        if gained and (not lost or self.gained is None):  # losses are what costs most
-            self.gained = _mean(self.gained, max(rate, (self.gained or 0.0) * at_least), changes)
+            here.lost = _mean(here.lost, max(rate, (here.lost or 0.0) * at_least), changes)
+        if gained and (not lost or here.gained is None):  # losses are what costs most
+            here.gained = _mean(here.gained, max(rate, (here.gained or 0.0) * at_least), changes)
 
-    def hope(self) -> None:
-        """An update was not tried: it may have become cheaper meanwhile."""
-        self.lost = None if self.lost is None else RETRY * self.lost
-        self.gained = None if self.gained is None else RETRY * self.gained
+    def hope(self, changes: int) -> None:
+        """An update of so many changes was not tried: it may have become cheaper meanwhile."""
+        here = self.rates.get(size(changes))
+        if here is not None:
+            here.lost = None if here.lost is None else RETRY * here.lost
+            here.gained = None if here.gained is None else RETRY * here.gained
 
     def measure(self, work: int, seconds: float) -> None:
         """So many tuples were looked at in so many seconds."""
         if work >= ENOUGH:
             self.speed = min(max(_mean(self.speed, work / seconds, 5), SLOWEST), FASTEST)
+
+
+def size(changes: int) -> int:
+    """The size of an update, by factors of four; all of few changes are alike."""
+    return 0 if changes < MANY else changes.bit_length() // 2
 
 
 def _mean(old: float | None, new: float, times: int) -> float:
@@ -147,14 +178,13 @@ class Auto:
         if lost + gained > MUCH * below:
             return self._full(stratum, keeper, watch, f"{changes}, of {_count(below, 'tuple')}")
         expected = past.expected(lost, gained)  # step 4
-        most = MOST_SHARE if lost + gained < MANY else MOST_OF_MANY
-        if expected is not None and expected > max(most * past.full, LEAST):  # step 5
+        few, known = lost + gained < MANY, past.knows(lost, gained)
+        most = MOST_SHARE if few or not known else MOST_OF_MANY
+        bearable = most if few or known else FAR
+        if expected is not None and expected > max(bearable * past.full, LEAST):  # step 5
             why = f"{changes}: {_ms(expected)} expected, recomputing took {_ms(past.full)}"
-            past.hope()
+            past.hope(lost + gained)
             return self._full(stratum, keeper, watch, why)
-        if lost > MORE * past.losses:
-            most = MOST_SHARE
-        past.losses = max(past.losses, lost)
         hope = min(HOPE * (expected or 0.0), most * past.full)
         allowed = max(SHARE * past.full, hope, LEAST)
         started = perf_counter()
