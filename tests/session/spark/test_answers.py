@@ -160,6 +160,7 @@ def test_no_session_no_frames(spark: SparkSession) -> None:
             changes.to_spark("path")
 
 
+@pytest.mark.xfail(reason="what a database had in Spark is not always let go of in time", strict=False)
 @pytest.mark.usefixtures("on_spark")
 def test_the_session_is_left_as_it_was(classic: SparkSession) -> None:
     """Its settings, and in the end its memory: what nobody refers to is given back."""
