@@ -33,9 +33,9 @@ from tidelog.execute.substitution.infer import Accept, Instance, Read, matching
 from tidelog.execute.substitution.relation import Entry
 from tidelog.execute.substitution.work import EVERYTHING, HEAD, Drivers, Work, by_marks, by_relation, restored
 from tidelog.plan.maintenance import Reading, Steps
-from tidelog.plan.parts import AFTER, BEFORE, Mark, Part
-from tidelog.plan.readings import backward, driven, gained_readings, lost_readings, reads_own, whole
-from tidelog.program.model import Atom, Negative, Positive, Rule
+from tidelog.plan.parts import AFTER, BEFORE, Mark
+from tidelog.plan.step_readings import step_readings
+from tidelog.program.model import Negative, Positive
 from tidelog.syntax.errors import InternalError
 
 NEVER = sys.maxsize
@@ -82,34 +82,7 @@ class _Runs:
         self.meeting: dict[int, dict[Entry, None]] = {}
         self.again: dict[int, dict[Key, Derivation]] = {}
         self.looking: dict[int, dict[Entry, None]] = {}
-        self._read_rules(from_nothing)
-
-    def _read_rules(self, from_nothing: bool) -> None:
-        task, own = self.task, self.own
-        removed = [rule for rule in task.removed if reads_own(rule, own)]
-        added = [rule for rule in task.added if reads_own(rule, own)]
-        base_removed = [rule for rule in task.removed if not reads_own(rule, own)]
-        base_added = [rule for rule in task.added if not reads_own(rule, own)]
-
-        def driven_by_own(rules: Iterable[Rule], part: Part) -> list[Reading]:
-            return [form for rule in rules for form in driven(rule, own, part, part, part, part, part)]
-
-        self.lost = [form for rule in (*task.base, *task.recursive) for form in lost_readings(rule, own)]
-        self.lost += [whole(rule, BEFORE, BEFORE) for rule in (*base_removed, *removed)]
-        self.first_gained = [form for rule in task.base for form in gained_readings(rule, own)]
-        self.first_gained += [whole(rule, AFTER, AFTER) for rule in base_added]
-        self.gained = [_positive(form) for rule in task.recursive for form in gained_readings(rule, own)]
-        if not from_nothing:  # else there is no tuple of the old run to be met
-            self.gained += [_positive(whole(rule, AFTER, AFTER)) for rule in added]
-        self.old_forms = driven_by_own(task.recursive, BEFORE)
-        self.new_forms = driven_by_own((*task.recursive, *added), AFTER)
-        self.met_forms = [
-            _positive(form)
-            for form in self.new_forms
-            if sum(isinstance(lit, Positive) and lit.atom.relation in own for lit in form.rule.body) > 1
-        ]
-        old_rules = (*task.base, *task.recursive)
-        self.backward = [backward(rule, AFTER, own, BEFORE, BEFORE, BEFORE) for rule in old_rules]
+        self.forms = step_readings(task, self.own, from_nothing=from_nothing)
 
     # --- firsts ----------------------------------------------------------------------
 
@@ -184,7 +157,7 @@ class _Runs:
 
     def _look_up_again(self, entry: Entry, iteration: int) -> None:
         """Put aside, for their iterations, the instances that derived a tuple after its first iteration."""
-        for reading in self.backward:
+        for reading in self.forms.backward:
             for derivation in self.derivations(reading, self._in_old, by_relation([entry]), shift=1):
                 later = self.old_iteration(derivation)
                 if later > iteration:
@@ -194,11 +167,11 @@ class _Runs:
         """The instances of an iteration of the new run that may not be in that of the old run."""
         readings: Iterable[tuple[Reading, Drivers | None]]
         if iteration == 1:
-            readings = [(reading, None) for reading in self.first_gained]
+            readings = [(reading, None) for reading in self.forms.first_gained]
         else:
             met = self.meeting.pop(iteration - 1, {})
             drivers = by_relation(entry for entry in met if self.new_first(entry) == iteration - 1)
-            readings = [(reading, drivers) for reading in self.new_forms]
+            readings = [(reading, drivers) for reading in self.forms.new_forms]
 
         def ok(entry: Entry) -> bool:
             return self.new_first(entry) < iteration
@@ -209,8 +182,8 @@ class _Runs:
 
     def go(self) -> None:
         """All iterations."""
-        self._leave(self.lost, None)
-        self._note(self.gained, None, 0)
+        self._leave(self.forms.lost, None)
+        self._note(self.forms.gained, None, 0)
         self._explicit_facts()
         iteration: int | None = 1
         while iteration is not None:
@@ -264,7 +237,7 @@ class _Runs:
             if count and old != iteration:
                 self.firsts[entry] = iteration
                 self.meeting.setdefault(iteration, {})[entry] = None
-                self._note(self.met_forms, by_relation([entry]), iteration)
+                self._note(self.forms.met_forms, by_relation([entry]), iteration)
                 if iteration < old < NEVER:
                     self.looking.setdefault(old, {})[entry] = None
             elif not count and old == iteration:
@@ -275,7 +248,7 @@ class _Runs:
                 if self.task.keep == "first":
                     self._look_up_again(entry, iteration)
         if old == iteration and self.new_first(entry) != old:
-            self._leave(self.old_forms, by_relation([entry]))
+            self._leave(self.forms.old_forms, by_relation([entry]))
 
     def _count_in(self, entry: Entry, iteration: int) -> int:
         """A tuple's count in an iteration of the new run."""
@@ -306,14 +279,3 @@ class _Runs:
 def _after(firsts: Iterable[int]) -> int:
     latest = max(firsts, default=0)
     return latest + 1 if latest < NEVER else NEVER
-
-
-def _positive(reading: Reading) -> Reading:
-    """The positive literals of a reading alone; it has no head to speak of."""
-    rule = reading.rule
-    kept = [i for i, literal in enumerate(rule.body) if isinstance(literal, Positive)]
-    return Reading(
-        replace(rule, head=Atom(rule.head.relation, ()), body=tuple(rule.body[i] for i in kept)),
-        tuple(reading.parts[i] for i in kept),
-        None if reading.driver is None else kept.index(reading.driver),
-    )

@@ -28,9 +28,8 @@ from tidelog.execute.spark.keep.first_run import first_run
 from tidelog.execute.spark.keep.instances import Ref
 from tidelog.execute.spark.keep.work import Work
 from tidelog.plan.maintenance import Reading, Steps
-from tidelog.plan.parts import AFTER, BEFORE, Mark, Part
-from tidelog.plan.readings import backward, driven, gained_readings, lost_readings, reads_own, whole
-from tidelog.program.model import Atom, Positive, Rule
+from tidelog.plan.parts import Mark, Part
+from tidelog.plan.step_readings import step_readings
 from tidelog.syntax.errors import InternalError, UnsupportedError
 
 EVERYTHING = ~Part(0)
@@ -68,34 +67,7 @@ class _Runs:
         self.meeting: dict[int, Refs] = {}
         self.again: dict[int, dict[Key, Derivation]] = {}
         self.looking: dict[int, Refs] = {}
-        self._read_rules(starting)
-
-    def _read_rules(self, starting: bool) -> None:
-        task, own = self.task, self.own
-        removed = [rule for rule in task.removed if reads_own(rule, own)]
-        added = [rule for rule in task.added if reads_own(rule, own)]
-        base_removed = [rule for rule in task.removed if not reads_own(rule, own)]
-        base_added = [rule for rule in task.added if not reads_own(rule, own)]
-
-        def driven_by_own(rules: Iterable[Rule], part: Part) -> list[Reading]:
-            return [form for rule in rules for form in driven(rule, own, part, part, part, part, part)]
-
-        self.lost = [form for rule in (*task.base, *task.recursive) for form in lost_readings(rule, own)]
-        self.lost += [whole(rule, BEFORE, BEFORE) for rule in (*base_removed, *removed)]
-        self.first_gained = [form for rule in task.base for form in gained_readings(rule, own)]
-        self.first_gained += [whole(rule, AFTER, AFTER) for rule in base_added]
-        self.gained = [_positive(form) for rule in task.recursive for form in gained_readings(rule, own)]
-        if not starting:  # else there is no tuple of the old run to be met
-            self.gained += [_positive(whole(rule, AFTER, AFTER)) for rule in added]
-        self.old_forms = driven_by_own(task.recursive, BEFORE)
-        self.new_forms = driven_by_own((*task.recursive, *added), AFTER)
-        self.met_forms = [
-            _positive(form)
-            for form in self.new_forms
-            if sum(isinstance(lit, Positive) and lit.atom.relation in own for lit in form.rule.body) > 1
-        ]
-        old_rules = (*task.base, *task.recursive)
-        self.backward = [backward(rule, AFTER, own, BEFORE, BEFORE, BEFORE) for rule in old_rules]
+        self.forms = step_readings(task, self.own, from_nothing=starting)
 
     # --- instances that differ -------------------------------------------------------------------
 
@@ -115,7 +87,7 @@ class _Runs:
 
     def _look_up_again(self, refs: Refs, iteration: int) -> None:
         """Put aside, for their iterations, the instances that derived tuples after their first iteration."""
-        for one in self.runs.instances(self.backward, OLD_RUN, self.runs.drivers(refs)):
+        for one in self.runs.instances(self.forms.backward, OLD_RUN, self.runs.drivers(refs)):
             derivation = self.runs.derivation(one, shift=1)
             later = self.runs.old_iteration(derivation)
             if later > iteration:
@@ -124,11 +96,11 @@ class _Runs:
     def _found(self, iteration: int) -> dict[Key, Derivation]:
         """The instances of an iteration of the new run that may not be in that of the old run."""
         if iteration == 1:
-            found = self.runs.instances(self.first_gained, before(iteration), None)
+            found = self.runs.instances(self.forms.first_gained, before(iteration), None)
         else:
             met = self.meeting.pop(iteration - 1, {})
             drivers = self.runs.drivers(ref for ref in met if self.runs.new_first(ref) == iteration - 1)
-            found = self.runs.instances(self.new_forms, before(iteration), drivers) if drivers else []
+            found = self.runs.instances(self.forms.new_forms, before(iteration), drivers) if drivers else []
         derivations = map(self.runs.derivation, found)
         return {derivation.key: derivation for derivation in derivations}
 
@@ -136,8 +108,8 @@ class _Runs:
 
     def go(self) -> None:
         """All iterations."""
-        self._leave(self.lost, None)
-        self._note(self.gained, None, 0)
+        self._leave(self.forms.lost, None)
+        self._note(self.forms.gained, None, 0)
         self._explicit_facts()
         iteration: int | None = 1
         while iteration is not None:
@@ -219,13 +191,13 @@ class _Runs:
                     gone[ref] = None
             if old == iteration and self.runs.new_first(ref) != old:
                 moved[ref] = None
-        if come and self.met_forms:
+        if come and self.forms.met_forms:
             self._have(come)
-            self._note(self.met_forms, self.runs.drivers(come), iteration)
+            self._note(self.forms.met_forms, self.runs.drivers(come), iteration)
         if gone and self.task.keep == "first":
             self._look_up_again(gone, iteration)
         if moved:
-            self._leave(self.old_forms, self.runs.drivers(moved))
+            self._leave(self.forms.old_forms, self.runs.drivers(moved))
 
     def _have(self, refs: Refs) -> None:
         """Tuples that the new run alone has are read too from now on."""
@@ -260,14 +232,3 @@ class _Runs:
                 entry.count = count
             entry.first = first if first < NEVER else 0
             self.work.report.new += near.hold(entry, entry.first > 0)
-
-
-def _positive(reading: Reading) -> Reading:
-    """The positive literals of a reading alone; it has no head to speak of."""
-    rule = reading.rule
-    kept = [i for i, literal in enumerate(rule.body) if isinstance(literal, Positive)]
-    return Reading(
-        replace(rule, head=Atom(rule.head.relation, ()), body=tuple(rule.body[i] for i in kept)),
-        tuple(reading.parts[i] for i in kept),
-        None if reading.driver is None else kept.index(reading.driver),
-    )
