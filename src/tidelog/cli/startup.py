@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
+from importlib import import_module
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
+from threading import Thread
 
 
 class _NoPandas(MetaPathFinder):
@@ -22,3 +25,13 @@ def keep_pandas_out() -> None:
     only Spark may, so not with Spark.
     """
     sys.meta_path.insert(0, _NoPandas())
+
+
+def import_meanwhile(module: str) -> None:
+    """Import a module that will be needed, while this process waits for Java to start."""
+
+    def load() -> None:
+        with suppress(Exception):  # who needs it will hear of it
+            import_module(module)
+
+    Thread(target=load, daemon=True).start()

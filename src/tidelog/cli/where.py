@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from tidelog.cli.startup import keep_pandas_out
+from tidelog.cli.startup import import_meanwhile, keep_pandas_out
 
 if TYPE_CHECKING:
     from tidelog.execute.spark.schema import SparkSession
@@ -84,5 +84,6 @@ class Where:
             return
         from tidelog.execute.spark.session import opened
 
+        import_meanwhile("tidelog.execute.spark.stage.fixpoint")
         with opened(self.master, self.remote, self.conf, self.threads) as session:
             yield session

@@ -14,11 +14,13 @@ from functools import reduce
 from pyspark.sql import DataFrame, Observation, SparkSession
 
 from tidelog.execute.spark.failures import Guards
+from tidelog.execute.spark.handing_on import columns_handed_on, handed_on
 from tidelog.execute.spark.lower import Source, lower
 from tidelog.execute.spark.state import Sizes, StoredRelation, count_rows, rows_counted
 from tidelog.plan.algebra import RulePlan
 from tidelog.plan.executor import Derive, Fixpoint, Progress, RuleForm, TaskReport, Version, Watch
 from tidelog.plan.lower import plan_form
+from tidelog.program.model import Positive
 
 Fresh = dict[str, tuple[DataFrame, int] | None]
 
@@ -38,11 +40,26 @@ class Rounds:
 
     def derive(self, task: Derive) -> None:
         """Evaluate each form once."""
-        fresh = self._evaluate(self._plans(task.forms))
+        others = [form for form in task.forms if not self._hand_on(form, task.forms)]
+        fresh = self._evaluate(self._plans(others))
         for name, found in fresh.items():
             if found is not None:
                 self._relations[name].add(*found)
         self._finish_round(fresh)
+
+    def _hand_on(self, form: RuleForm, all: Sequence[RuleForm]) -> bool:
+        """Let the head have the rows of the body, if that is all that is to be derived into it."""
+        rule = form.rule
+        head, columns = self._relations[rule.head.relation], columns_handed_on(rule)
+        if columns is None or head.size() or sum(f.rule.head.relation == head.relation.name for f in all) > 1:
+            return False
+        [body] = rule.body
+        assert isinstance(body, Positive), "columns are handed on"
+        rows = handed_on(self._relations[body.atom.relation].rows(), head.relation, columns)
+        head.insert(rows)
+        self.report.instances[rule.id] = rows.size
+        self.report.new += rows.size
+        return True
 
     def fixpoint(self, task: Fixpoint) -> None:
         """Evaluate the forms in rounds, until a round derives nothing new."""

@@ -35,6 +35,8 @@ def slots(spark: SparkSession) -> int:
 def _parallelism(spark: SparkSession) -> int:
     from pyspark.sql import functions as F
 
+    if "connect" not in type(spark).__module__:
+        return int(spark.sparkContext.defaultParallelism)
     return int(spark.range(1 << 16).select(F.spark_partition_id()).distinct().count())
 
 

@@ -23,6 +23,7 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from tidelog.execute.spark.checkpoint import checkpointed
+from tidelog.execute.spark.here import readable, way_to_read
 from tidelog.execute.spark.schema import ADDED, last_changes, outward_frame
 from tidelog.execute.spark.types import (
     column_names,
@@ -106,14 +107,13 @@ class Rows:
 
     def table(self) -> pa.Table:
         """All tuples, on the driver."""
-        return _fetched(self.relation, self.given, self.read())
+        return _fetched(self.relation, self.given, self.parts)
 
     def first(self, count: int) -> pa.Table:
         """A few tuples, the first in Spark's order, on the driver."""
         frame = self.read()
-        return _fetched(
-            self.relation, None, None if frame is None else frame.sort(*frame.columns).limit(count)
-        )
+        few = [] if frame is None else [frame.sort(*frame.columns).limit(count)]
+        return _fetched(self.relation, None, few)
 
     def has(self, row: Sequence[Value]) -> bool:
         """Whether a row, given as cells, is among the tuples."""
@@ -177,15 +177,27 @@ def rows_of(spark: SparkSession, relation: Relation, table: pa.Table) -> Rows:
         return Rows(spark, relation)
     cells = unique_rows(to_cells(table, column_types(relation)))
     kept = cells if cells.num_rows <= KEPT_ON_DRIVER else None
-    return Rows(spark, relation, (spark.createDataFrame(cells),), (cells.num_rows,), kept)
+    return Rows(spark, relation, (frame_of(spark, cells),), (cells.num_rows,), kept)
 
 
-def _fetched(relation: Relation, given: pa.Table | None, frame: DataFrame | None) -> pa.Table:
+def frame_of(spark: SparkSession, cells: pa.Table) -> DataFrame:
+    """Rows that the driver has, as a DataFrame; it keeps them as long, if they are not many."""
+    frame = spark.createDataFrame(cells)
+    return readable(frame, lambda: cells) if cells.num_rows <= KEPT_ON_DRIVER else frame
+
+
+def _fetched(relation: Relation, given: pa.Table | None, parts: Sequence[DataFrame]) -> pa.Table:
+    """Rows on the driver: those that can be read here, and the others from Spark."""
+    import pyarrow as pa
+
     if given is not None:
         return from_cells(given, relation)
-    if frame is None:
-        return arrow_schema(relation).empty_table()
-    return from_cells(frame.toArrow(), relation)
+    tables = [read() for part in parts if (read := way_to_read(part)) is not None]
+    others = [part for part in parts if way_to_read(part) is None]
+    if others:
+        tables.append(reduce(DataFrame.unionAll, others).toArrow())
+    none = arrow_schema(relation).empty_table()
+    return pa.concat_tables([from_cells(table, relation) for table in tables]) if tables else none
 
 
 class StoredRelation:
@@ -236,13 +248,13 @@ class StoredRelation:
         cells = to_cells(rows, self.types)
         before = self.size()
         if before and self._given is None:
-            fresh = self.fresh(self._frame(unique_rows(cells)))
+            fresh = self.fresh(frame_of(self._spark, unique_rows(cells)))
             if fresh is not None:
                 self.add(*fresh)
             return self.size() - before
         whole = unique_rows(cells if self._given is None else pa.concat_tables([self._given, cells]))
         self._given = whole if whole.num_rows <= KEPT_ON_DRIVER else None
-        self._parts, self._sizes, self._boundary = [self._frame(whole)], [whole.num_rows], 0
+        self._parts, self._sizes, self._boundary = [frame_of(self._spark, whole)], [whole.num_rows], 0
         return self.size() - before
 
     def _take(self, rows: Rows) -> int:
@@ -264,10 +276,7 @@ class StoredRelation:
 
     def table(self) -> pa.Table:
         """All tuples."""
-        return _fetched(self.relation, self._given, self.read())
-
-    def _frame(self, cells: pa.Table) -> DataFrame:
-        return self._spark.createDataFrame(cells)
+        return _fetched(self.relation, self._given, self._parts)
 
     # --- what tasks derive ---------------------------------------------------------
 

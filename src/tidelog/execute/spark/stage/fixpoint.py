@@ -28,7 +28,7 @@ from tidelog.execute.spark.stage.progress import watched
 from tidelog.execute.spark.stage.shuffle import in_rounds
 from tidelog.execute.spark.stage.skew import Sampled
 from tidelog.execute.spark.stage.workdir import StageDirectory, work_directory
-from tidelog.execute.spark.state import Sizes, StoredRelation, cut
+from tidelog.execute.spark.state import Sizes, StoredRelation, cut, frame_of
 from tidelog.execute.spark.types import cells_schema
 from tidelog.plan.executor import Fixpoint, TaskReport, Watch, unwatched
 from tidelog.plan.placement import Distribution, distribute
@@ -168,7 +168,7 @@ class Stage:
             self.stored[name].add(frame, found.counts[name])
         for name, tables in found.tables.items():
             table = pa.concat_tables(tables)
-            self.stored[name].add(spark.createDataFrame(table), table.num_rows)
+            self.stored[name].add(frame_of(spark, table), table.num_rows)
         return report
 
     @contextmanager

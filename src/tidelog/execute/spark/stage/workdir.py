@@ -20,9 +20,11 @@ from contextlib import suppress
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from tidelog.execute.spark.here import readable
 from tidelog.execute.spark.place import Place
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
@@ -93,7 +95,13 @@ class StageDirectory:
         paths = [(self.place / file).for_spark for file in files]
         frame = spark.read.schema(schema).parquet(*paths)
         self._read.append((alive(frame), files))
-        return frame
+        return readable(frame, lambda: self._table(files))
+
+    def _table(self, files: Sequence[str]) -> pa.Table:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        return pa.concat_tables([pq.read_table(pa.BufferReader(self.place.read(file))) for file in files])
 
     def settle(self) -> None:
         """The stage is over: remove all that no DataFrame reads, such as what failed attempts have left."""
