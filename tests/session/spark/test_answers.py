@@ -160,37 +160,31 @@ def test_no_session_no_frames(spark: SparkSession) -> None:
             changes.to_spark("path")
 
 
-@pytest.mark.xfail(reason="what a database had in Spark is not always let go of in time", strict=False)
 @pytest.mark.usefixtures("on_spark")
 def test_the_session_is_left_as_it_was(classic: SparkSession) -> None:
     """Its settings, and in the end its memory: what nobody refers to is given back."""
     spark = classic
     context, settings = spark.sparkContext, dict(spark.conf.getAll)
 
-    def stored(*, needed: bool = True) -> set[int]:
-        """What Spark holds; with `needed`, once it has been asked to let go of what nobody needs."""
-        if needed:
-            gc.collect()
-            context._jvm.System.gc()  # type: ignore[union-attr]
-        return {int(number) for number in context._jsc.getPersistentRDDs().keySet()}
+    def stored() -> set[int]:
+        """The numbers of what Spark holds; asking for the RDDs themselves would keep them for a while."""
+        return {info.id() for info in context._jsc.sc().getRDDStorageInfo()}  # type: ignore[union-attr]
 
-    def use() -> set[int]:
-        """What a database has stored that was there and is closed."""
-        before = stored()
-        with Database("p(x, y) :- q(x, y).", spark=spark) as db:
-            db.commit(insert={"q": spark.range(9).selectExpr("id", "id + 1")})
-            answer = db["p"]
-            changes = db.commit(delete={"q": spark.range(5).selectExpr("id", "id + 1")})
-            assert (len(changes["p"].deleted), len(answer.to_list())) == (5, 9)
-            return stored(needed=False) - before
-
-    first = use()
-    assert first
-    for _ in range(30):  # Python and Java both let go when they like, sooner if there is something to do
-        if not first & stored():
+    before = stored()
+    with Database("p(x, y) :- q(x, y).", spark=spark) as db:
+        db.commit(insert={"q": spark.range(9).selectExpr("id", "id + 1")})
+        answer = db["p"]
+        changes = db.commit(delete={"q": spark.range(5).selectExpr("id", "id + 1")})
+        assert (len(changes["p"].deleted), len(answer.to_list())) == (5, 9)
+        ours = stored() - before
+    assert ours
+    del answer, changes  # the database is closed, and holds nothing though it is still there
+    for _ in range(30):  # Python tells Java once a second what it has let go of
+        gc.collect()
+        context._jvm.System.gc()  # type: ignore[union-attr]
+        if not ours & stored():
             break
-        use()
         time.sleep(0.5)
-    assert not first & stored()
+    assert not ours & stored()
     assert dict(spark.conf.getAll) == settings
     assert spark.range(3).count() == 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -50,7 +51,7 @@ def test_answers_stay_while_somebody_can_read_them(spark: SparkSession, tmp_path
     directory.begin().settle()
     assert held.count() == NODES - 1
     del held
-    for _ in range(20):
+    for _ in range(30):  # Python tells Java once a second what it has let go of
         gc.collect()
         if hasattr(session, "_jvm"):
             session._jvm.System.gc()
@@ -58,6 +59,7 @@ def test_answers_stay_while_somebody_can_read_them(spark: SparkSession, tmp_path
         directory.begin().settle()
         if not files(tmp_path):
             return
+        time.sleep(0.5)
     raise AssertionError(files(tmp_path))
 
 

@@ -200,7 +200,7 @@ def alive(frame: DataFrame) -> Alive:
 
     def lives() -> bool:
         try:
-            return held.get() is not None
+            return not held.refersTo(None)  # to get it would be to hold it, for a second
         except Exception:  # the session has been stopped
             return False
 
