@@ -14,13 +14,15 @@
        costs even out, up to nine tenths, once there was an update of that size
     7  if that is not enough, drop what it did and recompute
 
-So a commit of few changes, or the first of its size, costs at most a fifth more than recomputing; and an
-update that was abandoned never makes the next one like it look cheaper. Sizes are told apart, by factors
-of four, because cost need not grow with the number of changes: losses that hit the same tuples cost
-less together, and losses that leave a tuple without support cost more. Each time that recomputing is
-taken at once, updates of that size seem a little cheaper, so that they are tried again some time. Costs
-differ by orders of magnitude from one fact to the next, so *of late* is a mean of logarithms, in which an
-update of many facts weighs more: one bad fact does not spoil the others, and many facts tell the truth.
+Indexes that recomputing has left behind are made again by the next update: that time is not counted, for it
+says nothing of the update after it. Apart from that a commit of few changes, or the first of its size, costs
+at most a fifth more than recomputing; and an update that was abandoned never makes the next one like it look
+cheaper. Sizes are told apart, by factors of four, because cost need not grow with the number of changes:
+losses that hit the same tuples cost less together, and losses that leave a tuple without support cost
+more. Each time that recomputing is taken at once, updates of that size seem a little cheaper, so that they
+are tried again some time. Costs differ by orders of magnitude from one fact to the next, so *of late* is a
+mean of logarithms, in which an update of many facts weighs more: one bad fact does not spoil the others, and
+many facts tell the truth.
 
 Both algorithms keep ranks and take turns at no cost. What was chosen, and why, is in `Auto.choice`
 and from there in the commit's report.
@@ -187,24 +189,28 @@ class Auto:
             return self._full(stratum, keeper, watch, why)
         hope = min(HOPE * (expected or 0.0), most * past.full)
         allowed = max(SHARE * past.full, hope, LEAST)
-        started = perf_counter()
         work = int(allowed * past.speed)
+        started = perf_counter() - keeper.preparing
+
+        def spent() -> float:
+            return perf_counter() - keeper.preparing - started
 
         def watch_clock(progress: Progress) -> None:
             watch(progress)
-            if perf_counter() - started > max(allowed, TICK):
+            if spent() > max(allowed, TICK):
                 raise Abandoned
 
         try:  # step 6
             reports = self._ranked.update(change, keeper, watch_clock, work)
         except Abandoned:  # step 7
-            took = perf_counter() - started
-            past.measure(work, took)
+            took = spent()
+            if took < allowed:  # all of the work was done, and sooner than expected
+                past.measure(work, took)
             past.learn(lost, gained, int(DEARER * took * past.speed), at_least=True)
             keeper.undo(stratum.relations)
             why = f"{changes}: an update was abandoned after {_ms(took)}, recomputing took {_ms(past.full)}"
             return [PhaseReport(phase="abandoned"), *self._full(stratum, keeper, watch, why)]
-        past.measure(cost(reports), perf_counter() - started)
+        past.measure(cost(reports), spent())
         past.learn(lost, gained, cost(reports))
         guess = "" if expected is None else f", {_ms(expected)} expected"
         self._choose(stratum, self._ranked.name, f"{changes}{guess}, recomputing took {_ms(past.full)}")

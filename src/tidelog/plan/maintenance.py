@@ -259,8 +259,11 @@ class Keeper(Executor, Protocol):
     """An executor that can bring answers up to date.
 
     Outside of a commit its relations hold the current answers; `size` and `table` give
-    these until `commit`, also while one is under way.
+    these until `commit`, also while one is under way. `preparing` are the seconds spent so far on what
+    tasks find ready the next time, such as indexes that renewal has left behind.
     """
+
+    preparing: float
 
     def begin(self) -> None:
         """Start a commit."""

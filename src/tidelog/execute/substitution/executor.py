@@ -41,6 +41,8 @@ class SubstitutionExecutor:
 
     name = "substitution"
 
+    preparing = 0.0  # nothing is prepared
+
     def __init__(self) -> None:
         self._relations: dict[str, StoredRelation] = {}
         self._reader = Reader(self._relations)

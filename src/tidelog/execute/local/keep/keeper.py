@@ -61,6 +61,7 @@ class LocalKeeper(LocalExecutor):
         self._fresh: set[str] = set()  # relations made in this commit
         self._dropped: dict[str, tuple[StoredRelation, Ledger | None]] = {}
         self._underway = False
+        self.preparing = 0.0
 
     # --- relations ---
 
@@ -270,6 +271,7 @@ class LocalKeeper(LocalExecutor):
             running = self._running(task)
             before = sum(self.ledger(name).touched for name in task.relations)
             running.reset(budget)
+            self.preparing += time.perf_counter() - started
             running(watch)
             touched = sum(self.ledger(name).touched for name in task.relations) - before
             report = running.report(task.phase, touched)

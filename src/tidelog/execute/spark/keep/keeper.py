@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 class SparkKeeper(SparkExecutor):
     """Holds relations in a Spark session, and brings them up to date."""
 
+    preparing = 0.0  # nothing is prepared
+
     def __init__(self, spark: object | None = None, limits: Limits | None = None) -> None:
         from tidelog.execute.spark.keep.relation import Limits
 
