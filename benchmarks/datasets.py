@@ -2,9 +2,7 @@
 
 An update is a commit and its reverse. Most delete facts and insert them again: facts drawn
 at random from all relations, as many as in Table 2 of "Elastic incrementalization", or
-every hundredth edge of a graph. They take other facts each time, for what has gone and come back is not
-like what was always there: ranks, for one, remember it. That of `redist` was recorded, and is always the
-same: it inserts, its reverse deletes.
+every hundredth edge of a graph. That of `redist` was recorded: it inserts, its reverse deletes.
 """
 
 from __future__ import annotations
@@ -51,15 +49,15 @@ class DataSet:
     def name(self) -> str:
         return self.workload.name
 
-    def change(self, update: str, tables: Tables, seed: int, cycle: int) -> Change:
-        """The first commit of an update, with other facts in each cycle; the second is its reverse."""
+    def change(self, update: str, tables: Tables, seed: int) -> Change:
+        """The first commit of an update; the second is its reverse."""
         if update == RECORDED:
             return recorded(tables)
         if HUNDREDTH in self.updates:  # a graph
-            tables = {name: every(distinct(table), 100, cycle) for name, table in tables.items()}
+            tables = {name: every(distinct(table), 100) for name, table in tables.items()}
         if update == HUNDREDTH:
             return Change(delete=tables)
-        return Change(delete=draw(tables, int(update), seed + cycle))
+        return Change(delete=draw(tables, int(update), seed))
 
 
 def recorded(tables: Tables) -> Change:

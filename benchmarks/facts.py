@@ -62,11 +62,11 @@ def draw(tables: Mapping[str, pa.Table], count: int, seed: int) -> Tables:
     return drawn
 
 
-def every(table: pa.Table, step: int, before: int = 0) -> pa.Table:
-    """The rows number step, 2 x step, ... of a table, counted from 1, or those so many before them."""
+def every(table: pa.Table, step: int) -> pa.Table:
+    """The rows number step, 2 x step, ... of a table, counted from 1."""
     import numpy as np
 
-    return table.take(np.arange(step - 1 - before % step, table.num_rows, step))
+    return table.take(np.arange(step - 1, table.num_rows, step))
 
 
 def checksum(table: pa.Table) -> int:

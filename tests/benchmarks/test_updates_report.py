@@ -20,8 +20,8 @@ def figures(algorithm: str, there: float, back: float, after: dict[str, tuple[in
         algorithm,
         bootstrap=commit(10.0, START),
         commits=[
-            {"update": "10", "way": "there", "cycle": 0, "commit": commit(there, after)},
-            {"update": "10", "way": "back", "cycle": 0, "commit": commit(back, START)},
+            {"update": "10", "way": "there", "commit": commit(there, after)},
+            {"update": "10", "way": "back", "commit": commit(back, START)},
         ],
     )
 
