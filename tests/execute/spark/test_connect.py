@@ -22,6 +22,7 @@ CHOSEN = (
     "tests/execute/spark/stage/test_ways.py::test_answers[pivot-left]",
     "tests/execute/spark/stage/test_ways.py::test_answers[single-strings]",
     "tests/execute/spark/test_executor.py::test_sparks_default_settings",
+    "tests/session/spark/over_connect.py",
     "tests/session/spark/test_answers.py::test_names_and_types",
     "tests/session/spark/test_feeds.py::test_apply",
 )
