@@ -11,18 +11,18 @@
     5  if x is more than the time that step 6 could give it, recompute; if only updates of other sizes
        tell, if x is more than three times f
     6  run `ranked`, but no longer than a twelfth of f, or twice x up to a fifth; with many changes, whose
-       costs even out, up to nine tenths, once there was an update of that size
+       costs even out, up to nine tenths, and up to a half if there was no update of that size
     7  if that is not enough, drop what it did and recompute
 
 Indexes that recomputing has left behind are made again by the next update: that time is not counted, for it
-says nothing of the update after it. Apart from that a commit of few changes, or the first of its size, costs
-at most a fifth more than recomputing; and an update that was abandoned never makes the next one like it look
-cheaper. Sizes are told apart, by factors of four, because cost need not grow with the number of changes:
-losses that hit the same tuples cost less together, and losses that leave a tuple without support cost
-more. Each time that recomputing is taken at once, updates of that size seem a little cheaper, so that they
-are tried again some time. Costs differ by orders of magnitude from one fact to the next, so *of late* is a
-mean of logarithms, in which an update of many facts weighs more: one bad fact does not spoil the others, and
-many facts tell the truth.
+says nothing of the update after it. Apart from that a commit of few changes costs at most a fifth more than
+recomputing; and an update that was abandoned never makes the next one like it look cheaper. Sizes are told
+apart, by factors of four, because cost need not grow with the number of changes: losses that hit the same
+tuples cost less together, and losses that leave a tuple without support cost more. Each time that
+recomputing is taken at once, updates of that size seem a little cheaper, so that they are tried again some
+time. Costs differ by orders of magnitude from one fact to the next, so *of late* is a mean of logarithms, in
+which an update of many facts weighs more: one bad fact does not spoil the others, and many facts tell the
+truth.
 
 Both algorithms keep ranks and take turns at no cost. What was chosen, and why, is in `Auto.choice`
 and from there in the commit's report.
@@ -53,6 +53,7 @@ MUCH = 0.5  # of all below: so many changes, and recomputing is taken at once
 RECENT = 0.2  # the weight of the newest change in what a change has cost of late
 MANY = 10  # changes whose costs even out
 MOST_OF_MANY = 0.9  # of recomputing: what an update of many may take, and what may be expected of it
+MOST_OF_FIRST = 0.5  # of recomputing: what the first update of many may take
 FAR = 3.0  # times recomputing: what updates of other sizes may tell, and one is tried nevertheless
 HOPE = 2.0  # and it may take so many times what is expected of it, up to the time of recomputing
 DEARER = 1.5  # what an abandoned update would have cost, against what it has
@@ -181,7 +182,7 @@ class Auto:
             return self._full(stratum, keeper, watch, f"{changes}, of {_count(below, 'tuple')}")
         expected = past.expected(lost, gained)  # step 4
         few, known = lost + gained < MANY, past.knows(lost, gained)
-        most = MOST_SHARE if few or not known else MOST_OF_MANY
+        most = MOST_SHARE if few else MOST_OF_MANY if known else MOST_OF_FIRST
         bearable = most if few or known else FAR
         if expected is not None and expected > max(bearable * past.full, LEAST):  # step 5
             why = f"{changes}: {_ms(expected)} expected, recomputing took {_ms(past.full)}"
