@@ -32,25 +32,24 @@ TEXT = f"""
 alone(x) :- edge(x, _), !path(x, x).
 reach(x, n) :- edge(x, _), n = count : {{ path(x, _) }}.
 """
-FACTS = {"edge": [(1, 2), (2, 3), (3, 1), (3, 4)], "path": [(7, 1)], "blocked": [(9,)]}
-
-
+# As small as can be, with a path that holds itself up: each round of a task is several Spark jobs.
+FACTS = {"edge": [(1, 2), (2, 1)], "path": [(7, 1)], "blocked": [(9,)]}
 CHOSEN = ("recompute", "counting", "dred", "fbf", "fbf, depth 1", "elastic", "ranked")
 
 
 @pytest.mark.parametrize("make", [VARIANTS[name] for name in CHOSEN], ids=CHOSEN)
 def test_commits(spark: SparkSession, make: Callable[[], Algorithm]) -> None:
     live = Live(PATHS, make(), FACTS, keeper=open_keeper(spark, "near"))
-    assert live.commit({"edge": [(4, 5)]}, {"edge": [(3, 1)], "path": [(7, 1)]})["path"] == (
-        {(1, 1), (2, 1), (2, 2), (3, 1), (3, 2), (3, 3), (7, 1), (7, 2), (7, 3), (7, 4)},
-        {(1, 5), (2, 5), (3, 5), (4, 5)},
+    assert live.commit({"edge": [(2, 3)]}, {"edge": [(2, 1)], "path": [(7, 1)]})["path"] == (
+        {(1, 1), (2, 1), (2, 2), (7, 1), (7, 2)},
+        {(1, 3), (2, 3)},
     )
 
 
 @pytest.mark.parametrize("where", ["in Spark", "in bulk"])
 def test_commits_with_relations_in_spark(spark: SparkSession, where: str) -> None:
     live = Live(TEXT, "ranked", FACTS, keeper=open_keeper(spark, where))
-    assert live.commit({"edge": [(4, 5)]}, {"edge": [(3, 1)]})["alone"] == (set(), {(1,), (2,), (3,), (4,)})
+    assert live.commit({"edge": [(2, 3)]}, {"edge": [(2, 1)]})["alone"] == (set(), {(1,), (2,)})
 
 
 def test_rules_come_and_go(spark: SparkSession) -> None:
@@ -60,7 +59,7 @@ def test_rules_come_and_go(spark: SparkSession) -> None:
     assert live.commit(add=[shortcut])["path"] == (set(), {(9, 9)})
     [recursive] = [rule for rule in live.program.rules if "path(x, z)" in rule.text]
     live.commit(remove=[recursive.text])
-    assert live.model["path"] == {(1, 2), (2, 3), (3, 1), (3, 4), (7, 1), (9, 9)}
+    assert live.model["path"] == {(1, 2), (2, 1), (7, 1), (9, 9)}
 
 
 def test_a_commit_that_is_taken_back(spark: SparkSession) -> None:

@@ -38,8 +38,8 @@ def opened(spark: SparkSession, limits: Limits) -> tuple[SparkKeeper, Maintenanc
 
 
 def chain(spark: SparkSession, count: int) -> Rows:
-    """Ten edges in a row, then a gap, and so on."""
-    ids = spark.range(count).filter(F.col("id") % 10 < 9)
+    """Three edges in a row, then a gap, and so on."""
+    ids = spark.range(count).filter(F.col("id") % 4 < 3)
     return computed(
         spark, PROGRAM.relations["edge"], ids.select(F.col("id").alias("c0"), (F.col("id") + 1).alias("c1"))
     )
@@ -65,36 +65,51 @@ def shown(rows: Rows) -> list[tuple[object, ...]]:
 
 def test_a_small_commit_on_a_large_relation(spark: SparkSession) -> None:
     keeper, maintenance = opened(spark, Limits(touched=1_000, local=0, overlay=100))
-    commit(keeper, maintenance, edge=chain(spark, MANY), source=[(0,), (50,)])
+    commit(keeper, maintenance, edge=chain(spark, MANY), source=[(0,), (40,)])
     edges = keeper._kept["edge"]
     base = edges.base
-    assert base is not None and base.size == keeper.size("edge") == MANY * 9 // 10
-    changes = commit(keeper, maintenance, edge=[(9, 10)], not_edge=[(50, 51), (1, 7)])
-    assert shown(changes["edge"][0]) == [(50, 51)]
-    assert shown(changes["edge"][1]) == [(9, 10)]
-    assert shown(changes["reached"][0]) == [(n,) for n in range(51, 60)]
-    assert shown(changes["reached"][1]) == [(n,) for n in range(10, 20)]
+    assert base is not None and base.size == keeper.size("edge") == MANY * 3 // 4
+    changes = commit(keeper, maintenance, edge=[(3, 4)], not_edge=[(40, 41), (1, 7)])
+    assert shown(changes["edge"][0]) == [(40, 41)]
+    assert shown(changes["edge"][1]) == [(3, 4)]
+    assert shown(changes["reached"][0]) == [(41,), (42,), (43,)]
+    assert shown(changes["reached"][1]) == [(4,), (5,), (6,), (7,)]
     assert edges.base is base  # nothing was written,
     assert len(edges.near.entries) == 2  # nothing was brought here but what has changed,
-    later = commit(keeper, maintenance, not_edge=[(9, 10)])
-    assert shown(changes["reached"][1]) == [(n,) for n in range(10, 20)]  # and what was given out stays
-    assert shown(later["reached"][0]) == [(n,) for n in range(10, 20)]
-    assert (
-        keeper.size("edge") == keeper.rows("edge").size == keeper.explicit("edge").size == MANY * 9 // 10 - 1
-    )
-    assert keeper.rows("edge").frame().count() == MANY * 9 // 10 - 1
+    later = commit(keeper, maintenance, not_edge=[(3, 4)])
+    assert shown(changes["reached"][1]) == [(4,), (5,), (6,), (7,)]  # and what was given out stays
+    assert shown(later["reached"][0]) == [(4,), (5,), (6,), (7,)]
+    assert keeper.size("edge") == keeper.rows("edge").size == keeper.explicit("edge").size
+    assert keeper.rows("edge").frame().count() == keeper.size("edge") == MANY * 3 // 4 - 1
+
+
+def test_what_meets_nothing_costs_no_job(classic: SparkSession) -> None:
+    keeper, maintenance = opened(classic, Limits())
+    commit(keeper, maintenance, edge=[(1, 2), (8, 9)], source=[(1,)])
+    context = classic.sparkContext
+
+    def jobs(**rows: object) -> int:
+        group = f"{rows}"
+        context.setJobGroup(group, group)
+        commit(keeper, maintenance, **rows)
+        context.setLocalProperty("spark.jobGroup.id", None)
+        return len(context.statusTracker().getJobIdsForGroup(group))
+
+    assert jobs(edge=[(5, 6)], not_edge=[(8, 9)]) == 0
+    assert jobs(edge=[(2, 3)]) > 0
+    assert shown(keeper.rows("reached")) == [(1,), (2,), (3,)]
 
 
 def test_more_rows_than_the_driver_is_to_hold(spark: SparkSession) -> None:
     keeper, maintenance = opened(spark, Limits(touched=50, local=0, overlay=5))
     commit(keeper, maintenance, edge=chain(spark, 100), source=[(0,)])
-    assert shown(keeper.rows("reached")) == [(n,) for n in range(10)]
+    assert shown(keeper.rows("reached")) == [(0,), (1,), (2,), (3,)]
     more = chain(spark, 300)
     changes = commit(keeper, maintenance, edge=more, source=[(200,)])
-    assert [rows.size for rows in changes["edge"]] == [0, 180]
-    assert shown(changes["reached"][1]) == [(n,) for n in range(200, 210)]
+    assert [rows.size for rows in changes["edge"]] == [0, 150]
+    assert shown(changes["reached"][1]) == [(200,), (201,), (202,), (203,)]
     changes = commit(keeper, maintenance, not_edge=more)
-    assert [rows.size for rows in changes["edge"]] == [270, 0]
+    assert [rows.size for rows in changes["edge"]] == [225, 0]
     assert shown(keeper.rows("reached")) == [(0,), (200,)]
     assert [keeper.size(name) for name in PROGRAM.relations] == [2, 0, 2]
 
@@ -116,13 +131,13 @@ def test_what_tasks_did_is_taken_back(spark: SparkSession) -> None:
 
 
 def test_an_update_that_outgrows_the_driver_starts_anew(spark: SparkSession) -> None:
-    keeper, maintenance = opened(spark, Limits(touched=20, local=0, overlay=5))
-    commit(keeper, maintenance, edge=[(n, n + 1) for n in range(18)], source=[(0,)])
-    commit(keeper, maintenance, edge=[(n, n + 1) for n in range(18, 36)])
+    keeper, maintenance = opened(spark, Limits(touched=6, local=0, overlay=2))
+    commit(keeper, maintenance, edge=[(n, n + 1) for n in range(4)], source=[(0,)])
+    commit(keeper, maintenance, edge=[(n, n + 1) for n in range(4, 7)])
     maintenance.begin(tuple(stratify(PROGRAM)))
     keeper.retract_rows("source", [(0,)])
     [upkeep] = maintenance.update({"source"})
     assert upkeep.why == "started anew, as the update outgrew the driver"
-    assert keeper.changed("reached") == (37, 0)
+    assert keeper.changed("reached") == (8, 0)
     maintenance.commit()
     assert keeper.size("reached") == 0

@@ -17,6 +17,7 @@ from tidelog.execute.spark.keep.base import FIRST, hidden, table_of
 from tidelog.execute.spark.keep.entries import Entry, Row
 from tidelog.execute.spark.keep.fetch import Outgrown
 from tidelog.execute.spark.keep.instances import Instance, Ref, instances
+from tidelog.execute.spark.keep.meeting import driver_atom, meet, touched_rows
 from tidelog.execute.spark.keep.query import Literal
 from tidelog.execute.spark.keep.work import Work
 from tidelog.plan.maintenance import Reading, Steps
@@ -26,7 +27,7 @@ from tidelog.program.model import Atom, Negative, Positive, Wildcard
 NEVER = sys.maxsize
 
 Key = tuple[object, ...]
-Drivers = Mapping[str, Literal]  # by relation
+Drivers = Mapping[str, Sequence[Row]]  # by relation
 
 
 @dataclass(frozen=True)
@@ -124,14 +125,12 @@ class Differing:
         frame = frames[0] if len(frames) == 1 else frames[0].unionAll(frames[1])
         return Literal(frame, kept.expected(), numbers=True)
 
-    def drivers(self, refs: Iterable[Ref]) -> dict[str, Literal]:
+    def drivers(self, refs: Iterable[Ref]) -> dict[str, list[Row]]:
         """Some tuples, to drive."""
         rows: dict[str, list[Row]] = {}
         for name, row in refs:
             rows.setdefault(name, []).append(row)
-        return {
-            name: Literal(self._firsts(name, some), len(some), numbers=True) for name, some in rows.items()
-        }
+        return rows
 
     def _firsts(self, name: str, rows: Sequence[Row]) -> DataFrame:
         import pyarrow as pa
@@ -144,9 +143,10 @@ class Differing:
     def instances(self, readings: Iterable[Reading], view: View, drivers: Drivers | None) -> list[Instance]:
         """The instances of readings, with own tuples as a view has them."""
         views: dict[str, Literal | None] = {}
+        driving: dict[str, Literal] = {}
         asked = []
         for reading in readings:
-            sources = self._sources(reading, view, views, drivers)
+            sources = self._sources(reading, view, views, drivers, driving)
             if sources is not None:
                 asked.append((reading, sources))
         work = self.work
@@ -162,11 +162,20 @@ class Differing:
         view: View,
         views: dict[str, Literal | None],
         drivers: Drivers | None,
+        driving: dict[str, Literal],
     ) -> dict[int, Literal | None] | None:
+        """What the atoms of a reading read; `views` and `driving` have what others have read."""
         found: dict[int, Literal | None] = {}
         positions = list(range(len(reading.rule.body)))
         if reading.driver is not None:
             positions.insert(0, positions.pop(reading.driver))
+            rows: Sequence[Row] | None
+            if drivers is None:
+                rows = touched_rows(reading, self.work.relations)
+            else:
+                rows = drivers.get(driver_atom(reading).relation, ())
+            if rows is not None and not (rows and meet(reading, rows, self.work.relations, self.own)):
+                return None
         for i in positions:
             literal, part = reading.rule.body[i], reading.parts[i]
             if not isinstance(literal, Positive | Negative):
@@ -175,11 +184,14 @@ class Differing:
             name = literal.atom.relation
             kept = self.work.relations[name]
             if i == reading.driver:
-                if drivers is not None:
-                    found[i] = drivers.get(name)
+                if drivers is None:
+                    changed = kept.driving(part)
+                    found[i] = changed and Literal(changed[0].select(*kept.names), changed[1])
                 else:
-                    driving = kept.driving(part)
-                    found[i] = driving and Literal(driving[0].select(*kept.names), driving[1])
+                    if name not in driving:
+                        some = drivers[name]
+                        driving[name] = Literal(self._firsts(name, some), len(some), numbers=True)
+                    found[i] = driving[name]
             elif name in self.own:
                 if name not in views:
                     views[name] = self._read_own(name, view)

@@ -25,9 +25,12 @@ EVERYTHING = ~Part(0)
 def tally(task: Tally, work: Work) -> None:
     """Take away what is lost, add what is gained; then a tuple holds if it is explicit or has a count."""
     changes: dict[str, Counter[Row]] = {}
-    for readings, sign, detail in ((task.lost, -1, "deletion"), (task.gained, 1, "insertion")):
-        for found in work.found(readings, (), detail=detail):
-            changes.setdefault(found.reading.rule.head.relation, Counter())[found.row] += sign
+    lost = set(map(id, task.lost))
+    for found in work.found(
+        (*task.lost, *task.gained), (), detail=lambda one: "deletion" if id(one) in lost else "insertion"
+    ):
+        sign = -1 if id(found.reading) in lost else 1
+        changes.setdefault(found.reading.rule.head.relation, Counter())[found.row] += sign
     work.load(changes)
     for name, counts in changes.items():
         for row, change in counts.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from tidelog.execute.spark.keep.base import FIRST
 from tidelog.execute.spark.keep.entries import Entry, Row, rows_of
 from tidelog.execute.spark.keep.fetch import Outgrown, Query, fetch
 from tidelog.execute.spark.keep.instances import Ref, instances
+from tidelog.execute.spark.keep.meeting import driver_atom, meet, touched_rows
 from tidelog.execute.spark.keep.query import Literal, number_of, query
 from tidelog.execute.spark.keep.relation import KeptRelation, Limits, load
 from tidelog.plan.executor import Progress, Watch
@@ -85,6 +86,12 @@ class Work:
         positions = list(range(len(reading.rule.body)))
         if reading.driver is not None:  # first: most readings have nothing to drive them
             positions.insert(0, positions.pop(reading.driver))
+            if drivers is None:
+                rows = touched_rows(reading, self.relations)
+            else:
+                rows = [entry.row for entry in drivers.get(driver_atom(reading).relation, ())]
+            if rows is not None and not (rows and meet(reading, rows, self.relations)):
+                return None
         for i in positions:
             literal, part = reading.rule.body[i], reading.parts[i]
             if not isinstance(literal, Positive | Negative):
@@ -127,9 +134,9 @@ class Work:
         drivers: Drivers | None = None,
         *,
         backward: bool = False,
-        detail: str = "",
+        detail: str | Callable[[Reading], str] = "",
     ) -> list[Found]:
-        """The heads of the instances of some readings, considered: one Spark job at most."""
+        """The heads of the instances of some readings, considered: one query at most."""
         asked: list[tuple[Reading, list[Var]]] = []
         queries: list[Query] = []
         for reading in readings:
@@ -152,7 +159,7 @@ class Work:
             ranks = [table.column(width + i).to_pylist() for i in range(len(numbers))]
             above = list(map(max, *ranks)) if len(ranks) > 1 else ranks[0] if ranks else [None] * len(rows)
             results += [Found(reading, row, rank) for row, rank in zip(rows, above, strict=True)]
-            self.consider(reading.rule.id, len(rows), detail)
+            self.consider(reading.rule.id, len(rows), detail if isinstance(detail, str) else detail(reading))
         return results
 
     def instances(
