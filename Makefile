@@ -38,8 +38,8 @@ $(BUILD)/tmp:
 demo: venv ## run the example through Spark: a program, its answers, what changed
 	$(BIN)/python examples/demo.py
 
-test: lint types ## lint, types, all tests
-	$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-spark test-others
+test: lint ## lint, types, all tests, in two processes side by side
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-others types test-spark
 
 test-spark: venv ## tests that need the Spark session
 	$(BIN)/python -m pytest -m spark $(ARGS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,12 +22,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--connect", action="store_true", help="the Spark session is one of Spark Connect")
 
 
+# Tests of Spark that need no kernels. They come first: the process beside them compiles these meanwhile.
+WITHOUT_KERNELS = ("test_executor.py", "test_expressions.py", "test_lower.py")
+
+
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
-def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests that need the Spark session: `make test` runs them in one process, others in another."""
     for item in items:
         if _needs_spark(item):
             item.add_marker(pytest.mark.spark)
+    items.sort(key=lambda item: not (item.path.parent.name == "spark" and item.path.name in WITHOUT_KERNELS))
 
 
 def _needs_spark(item: pytest.Item) -> bool:
