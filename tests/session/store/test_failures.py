@@ -139,13 +139,41 @@ def test_what_a_commit_leaves_is_removed(tmp_path: Path) -> None:
     committed(tmp_path).close()
     before = files(tmp_path)
     for name in (
-        "data/Edge/00000002-x-inserted.parquet",
-        "programs/00000002-x.json",
+        "data/Edge/00000002-0123abcd-inserted.parquet",
+        "programs/00000002-0123abcd.json",
         "manifests/.00000002.json",
     ):
         (tmp_path / name).write_text("half of it")
     opened(tmp_path).close()
     assert files(tmp_path) == before
+
+
+def test_files_of_others_stay(tmp_path: Path) -> None:
+    theirs = (
+        "data/sales/20240101-north.csv",
+        "data/sales/.keep",
+        "programs/20250101-prog.dl",
+        "programs/.env",
+    )
+    for name in theirs:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("theirs")
+    with pytest.raises(TidelogError) as caught:
+        opened(tmp_path)
+    assert str(caught.value).splitlines()[:2] == [
+        f"error[TL0801]: {tmp_path} is not a store",
+        "  = note: there is no manifest in it, but data/sales/.keep",
+    ]
+    assert files(tmp_path) == set(theirs)  # not even a lock
+    store = tmp_path / "store"
+    committed(store).close()
+    for name in (*theirs, "data/notes.txt"):  # put there later
+        (store / name).parent.mkdir(parents=True, exist_ok=True)
+        (store / name).write_text("theirs")
+    with opened(store) as db:
+        db.commit(insert={"Edge": [(8, 9)]})
+        db.vacuum(keep=1)
+    assert files(store) >= {*theirs, "data/notes.txt"}
 
 
 class Forgetful(LocalFiles):

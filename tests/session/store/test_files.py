@@ -43,6 +43,15 @@ def test_a_store_elsewhere(elsewhere: str, tmp_path: Path) -> None:
         assert len(db["Path"]) == 55
 
 
+@pytest.mark.parametrize("beginning", ["file:", "file://"])
+def test_a_uri_of_this_machine(beginning: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    Database(TYPED, store=f"{beginning}{tmp_path}/store", engine="substitution").close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["here", "store"]
+    assert not any((tmp_path / "here").iterdir())
+
+
 def test_without_locks_the_second_is_told(elsewhere: str) -> None:
     with (
         Database(TYPED, store=elsewhere, engine="substitution") as first,

@@ -22,6 +22,7 @@ from pyspark.sql.types import (
 )
 
 from tidelog.execute.spark.cells import representation
+from tidelog.execute.spark.place import literally
 from tidelog.execute.spark.types import column_names, column_types, distinct, spark_type, without
 from tidelog.program.model import Relation
 from tidelog.program.types import Type
@@ -44,7 +45,7 @@ def write_cells(cells: DataFrame, relation: Relation, names: Sequence[str], path
 def read_cells(spark: SparkSession, relation: Relation, names: Sequence[str], path: str) -> DataFrame:
     """The cells of a relation, from Parquet files."""
     types = column_types(relation)
-    read = spark.read.schema(_schema(relation, names)).parquet(path).toDF(*column_names(types))
+    read = spark.read.schema(_schema(relation, names)).parquet(literally(path)).toDF(*column_names(types))
     return read.select(*(F.col(f"c{i}").cast(spark_type(t)).alias(f"c{i}") for i, t in enumerate(types)))
 
 

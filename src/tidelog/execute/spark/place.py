@@ -40,9 +40,8 @@ class Place:
 
     @property
     def for_spark(self) -> str:
-        """Its name as Spark takes it, which sees patterns in paths, and may take a bare one for HDFS."""
-        escaped = re.sub(r"([\\*?\[\]{}])", r"\\\1", self.name)
-        return f"file:{escaped}" if self.is_path else escaped
+        """Its name as Spark takes it, which may take a bare path for HDFS."""
+        return f"file:{literally(self.name)}" if self.is_path else literally(self.name)
 
     def make(self) -> None:
         """Let it be there."""
@@ -94,6 +93,11 @@ class Place:
         files, path = _resolved(self.name)
         with suppress(FileNotFoundError):
             files.delete_dir(path)
+
+
+def literally(path: str) -> str:
+    """A path for Spark to read, which would see patterns in it."""
+    return re.sub(r"([\\*?\[\]{}])", r"\\\1", path)
 
 
 def place_of(text: str) -> Place:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import socket
 from collections.abc import Callable, Iterable
@@ -68,7 +69,7 @@ class Files(Protocol):
 
 def open_files(place: str | Path) -> Files:
     """The directory of a store, by path or URI. Raises StoreError."""
-    text = os.fspath(place)
+    text = re.sub("^file:/(?!/)", "file:///", os.fspath(place))  # as Hadoop writes it
     if "://" not in text:
         return LocalFiles(Path(text))
     from pyarrow.fs import FileSystem, LocalFileSystem
@@ -170,6 +171,8 @@ class LocalFiles:
         except FileNotFoundError:
             return []
         except NotADirectoryError:
+            if directory:
+                return []
             raise not_a_store(self.place, "it is a file") from None
 
     def remove(self, path: str) -> int:

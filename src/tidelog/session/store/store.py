@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 MANIFESTS, PROGRAMS, DATA = "manifests", "programs", "data"
 
 _MANIFEST = re.compile(r"(\d{8,})\.json")
-_VERSION = re.compile(r"(\d{8,})-")
+_UNFINISHED = re.compile(r"\.\d{8,}\.json")
+_OURS = re.compile(r"\.?(\d{8,})-[0-9a-f]{8}(-[a-z0-9-]+)?\.(json|parquet)")  # version, token, what it is
 
 
 class Vacuumed(NamedTuple):
@@ -52,12 +53,12 @@ class Store:
         self.token = uuid4().hex[:8]  # in the names of all files that are written while it is open
         self.latest: Manifest | None = None
         try:
+            if not self.versions:
+                self._check_empty()  # before anything is made there
             files.lock()
             versions = self.versions
             if versions:
                 self.latest = self.manifest(versions[-1])
-            else:
-                self._check_empty()
             self._clean(versions[-1] if versions else -1)
         except OSError as error:
             files.unlock()
@@ -76,20 +77,24 @@ class Store:
         self.files.unlock()
 
     def _check_empty(self) -> None:
-        known = {MANIFESTS, PROGRAMS, DATA, LOCK}
-        other = sorted(set(self.files.names("")) - known)
+        """Raise StoreError where there are other files than those of a first commit that was cut short."""
+        known, begun = {MANIFESTS, PROGRAMS, DATA, LOCK}, self.files.names(MANIFESTS)
+        other = [name for name in self.files.names("") if name not in known]
+        other += [path for path in self._written() if not _ours(path)]
+        other += [f"{MANIFESTS}/{name}" for name in begun if not _UNFINISHED.fullmatch(name)]
         if other:
             hint = "give a directory that is empty or not there"
-            raise not_a_store(self.files.place, f"there is no manifest in it, but {other[0]}", hint)
+            raise not_a_store(self.files.place, f"there is no manifest in it, but {min(other)}", hint)
 
     def _clean(self, last: int) -> None:
         """Remove what a commit has left that was never published."""
-        names = [f"{MANIFESTS}/{name}" for name in self.files.names(MANIFESTS) if name.startswith(".")]
-        for path in (*self._written(), *names):
-            name = path.rpartition("/")[2]
-            version = _VERSION.match(name)
-            if name.startswith(".") or (version and int(version[1]) > last):
+        for path in self._written():
+            name = _ours(path)
+            if name and (name[0].startswith(".") or int(name[1]) > last):
                 self.files.remove(path)
+        for name in self.files.names(MANIFESTS):
+            if _UNFINISHED.fullmatch(name):
+                self.files.remove(f"{MANIFESTS}/{name}")
 
     def _written(self) -> list[str]:
         """All files but manifests."""
@@ -191,7 +196,7 @@ class Store:
         gone = versions[: len(versions) - len(kept)]
         # Manifests first: a crash leaves files that nobody names, never names without files.
         removed = self._remove(manifest_path(version) for version in gone)
-        files = self._remove(path for path in self._written() if path not in needed)
+        files = self._remove(path for path in self._written() if _ours(path) and path not in needed)
         return Vacuumed(gone, removed[0] + files[0], removed[1] + files[1])
 
     def _remove(self, paths: Iterable[str]) -> tuple[int, int]:
@@ -208,3 +213,8 @@ class Store:
 def manifest_path(version: int) -> str:
     """Where the manifest of a version is."""
     return f"{MANIFESTS}/{version:08}.json"
+
+
+def _ours(path: str) -> re.Match[str] | None:
+    """The parts of the name of a file, if a store has made it: whoever puts others there keeps them."""
+    return _OURS.fullmatch(path.rpartition("/")[2])
