@@ -10,8 +10,9 @@ import pyarrow as pa
 import pytest
 
 from tidelog.io.output import ambiguous_columns, print_relation
+from tidelog.io.places import Place
 from tidelog.io.rows import table_of_rows
-from tidelog.io.writing import _publish, check_outputs, write_files
+from tidelog.io.writing import Sink, _publish, check_outputs, check_places, write_all, write_files
 from tidelog.program.model import Column, Relation
 from tidelog.program.types import parse_type
 from tidelog.syntax.errors import DataError
@@ -149,3 +150,59 @@ def test_what_cannot_be_written_is_known_before(tmp_path: Path) -> None:
     assert message(relation, other, directory=tmp_path / "new") == (
         "error[TL0503]: r and s would both be written to DIR/new/r.csv"
     )
+
+
+PART = "part-00000-4b1d0c6e-0a5c-4f0e-9a51-0d2f1f0c7a11-c000.snappy.parquet"
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    ["notes.txt", "_notes/n.txt", ".git/HEAD", ".env", "part-ners.xlsx", "part-00000-plan.odt", f"{PART}/x"],
+)
+def test_a_directory_with_anything_else_is_left_alone(tmp_path: Path, foreign: str) -> None:
+    relation, table = output("r", "s64", [(1,)])
+    for name, format, parts in (("r.csv", "facts", False), ("sink", "parquet", True), ("lines", "csv", True)):
+        place = Place(format, str(tmp_path / name))
+        file = tmp_path / name / foreign
+        file.parent.mkdir(parents=True)
+        file.write_text("mine")
+        (tmp_path / name / "_SUCCESS").touch()
+        expected = (
+            f"error[TL0503]: cannot write r: the directory {place.path} holds {foreign.partition('/')[0]}\n"
+            "  = note: a directory is replaced if it has part files in it, as Spark writes them, "
+            "and nothing else\n"
+            "  = hint: name another path, or move it elsewhere"
+        )
+        with pytest.raises(DataError) as before:
+            check_places([("r", place)], by_spark=False, parts=parts)
+        with pytest.raises(DataError) as after:
+            write_all([Sink(relation, table, place, parts=parts)])
+        assert str(before.value) == str(after.value) == expected
+        assert file.read_text() == "mine"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["lines", "r.csv", "sink"]
+
+
+def test_what_comes_into_a_directory_meanwhile_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "sink").mkdir()
+    (tmp_path / "sink/.env").write_text("mine")
+    (tmp_path / "stage").mkdir()
+    with pytest.raises(DataError, match=r"holds \.env"):
+        _publish([(tmp_path / "stage", tmp_path / "sink")])
+    assert (tmp_path / "sink/.env").read_text() == "mine"
+
+
+def test_part_files_are_replaced(tmp_path: Path) -> None:
+    relation, table = output("r", "s64", [(1,)])
+    for format in ("parquet", "csv"):
+        sink = Sink(relation, table, Place(format, str(tmp_path / format)), parts=True)
+        (tmp_path / format).mkdir()
+        for _ in range(2):  # first an empty directory, then one that Spark might have written
+            check_places([("r", sink.place)], by_spark=False, parts=True)
+            write_all([sink])
+            assert not (tmp_path / format / PART).exists()
+            assert len(list((tmp_path / format).iterdir())) == 2
+            for name in (PART, f".{PART}.crc", "._SUCCESS.crc"):
+                (tmp_path / format / name).touch()
+        (tmp_path / format / "_notes").mkdir()  # where nothing is removed, it does not matter
+        write_all([Sink(relation, table, sink.place, "append", parts=True)])
+        assert (tmp_path / format / "_notes").is_dir()

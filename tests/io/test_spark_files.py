@@ -188,11 +188,3 @@ def test_what_spark_cannot_read_is_said(spark: SparkSession, tmp_path: Path) -> 
     )
     with pytest.raises(DataError, match=r"TL0507.*table of Spark's catalog"):
         read_facts(relation("s64"), Place(table="t"))
-
-
-def test_a_directory_of_something_else_is_left_alone(tmp_path: Path) -> None:
-    r = relation("s64", format="parquet")
-    (tmp_path / "r.parquet").mkdir()
-    (tmp_path / "r.parquet/notes.txt").write_text("mine")
-    with pytest.raises(DataError, match="is a directory"):
-        write_files([(r, table_of_rows("r", r.columns, [(1,)])[0])], tmp_path)

@@ -5,12 +5,14 @@ been written; when anything fails, all is as it was before. Tables, and paths an
 Spark knows, are written before anything is moved, one after the other.
 
 This process writes a file for each relation. Spark's tasks write a directory of part files, but
-text for which one file was asked for becomes one file, whoever writes it.
+text for which one file was asked for becomes one file, whoever writes it. A directory is replaced if
+it holds such part files and nothing else.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -25,7 +27,7 @@ from tidelog.io.facts import only_spark
 from tidelog.io.output import text_lines
 from tidelog.io.places import Place, output_place
 from tidelog.program.model import Relation
-from tidelog.syntax.errors import TidelogError
+from tidelog.syntax.errors import DataError, TidelogError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,7 +36,11 @@ if TYPE_CHECKING:
 
 MODES = ("overwrite", "append", "error", "ignore")
 MOST_FETCHED = 1_000_000  # tuples of Spark's that this process writes as text
-_PARTS = ("part-", "_", ".")
+_UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+_PART = rf"(_SUCCESS|part-[0-9]{{5,}}-{_UUID}[-.].*)"
+_OURS = re.compile(rf"{_PART}|\.{_PART}\.crc")
+# Formats that keep a log of what is in force: with it, nothing is removed when a table is replaced.
+_LOGS = {"delta": "_delta_log", "hudi": ".hoodie", "iceberg": "metadata"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +79,9 @@ def check_outputs(relations: Iterable[Relation], directory: Path, *, by_spark: b
     check_places([(name, place) for name, place in places if place is not None], by_spark=by_spark)
 
 
-def check_places(places: Iterable[tuple[str, Place]], *, by_spark: bool) -> None:
+def check_places(
+    places: Iterable[tuple[str, Place]], *, by_spark: bool, mode: str = "overwrite", parts: bool = False
+) -> None:
     """Raise DataError for a place that cannot be written to, or is written to twice."""
     seen: dict[str, str] = {}
     for name, place in places:
@@ -85,8 +93,7 @@ def check_places(places: Iterable[tuple[str, Place]], *, by_spark: bool) -> None
         path = place.here
         if path is None:
             continue
-        if path.is_dir() and not _is_of_parts(path, place):
-            raise data_error("TL0503", f"cannot write {name}: {path} is a directory")
+        _check_directory(name, place, path, mode, parts=parts or not place.is_text)
         parent = next(p for p in (path.parent, *path.parent.parents) if p.exists())
         if not parent.is_dir():
             raise data_error("TL0503", f"cannot write {name}: {parent} is not a directory")
@@ -94,10 +101,33 @@ def check_places(places: Iterable[tuple[str, Place]], *, by_spark: bool) -> None
             raise data_error("TL0503", f"cannot write {name}: {parent} is not writable")
 
 
-def _is_of_parts(path: Path, place: Place) -> bool:
-    """Whether a directory is one that Spark wrote, or is empty, and so may be replaced."""
-    names = [p.name for p in path.iterdir()]
-    return all(name.startswith(_PARTS) for name in names) and (bool(names) or not place.is_text)
+def _check_directory(name: str, place: Place, path: Path, mode: str, *, parts: bool) -> None:
+    """Raise DataError if a directory is in the way, or holds what is no part file and would be lost."""
+    if mode == "ignore" or not path.is_dir():
+        return
+    log = _LOGS.get(place.format)
+    if log is not None and (path / log).is_dir():
+        return
+    foreign = _foreign(path)
+    if foreign is not None and (mode != "append" or foreign.name[0] not in "_."):
+        raise _holds(f"cannot write {name}", path, foreign)
+    if not parts and not any(path.iterdir()):
+        raise data_error("TL0503", f"cannot write {name}: {path} is a directory")
+
+
+def _foreign(directory: Path) -> Path | None:
+    """Something in a directory that neither Spark nor we have written, first of all what is not hidden."""
+    found = [p for p in directory.iterdir() if not (_OURS.fullmatch(p.name) and p.is_file())]
+    return min(found, key=lambda p: (p.name[0] in "_.", p.name), default=None)
+
+
+def _holds(heading: str, directory: Path, foreign: Path) -> DataError:
+    return data_error(
+        "TL0503",
+        f"{heading}: the directory {directory} holds {foreign.name}",
+        notes=["a directory is replaced if it has part files in it, as Spark writes them, and nothing else"],
+        hint="name another path, or move it elsewhere",
+    )
 
 
 def write_all(sinks: Sequence[Sink]) -> list[Path]:
@@ -120,6 +150,9 @@ def _stage(sinks: Sequence[Sink], cleanup: ExitStack) -> list[tuple[Path, Path]]
     staged: list[tuple[Path, Path]] = []
     for sink in sinks:
         target = sink.place.here
+        if target is not None:
+            name, parts = sink.relation.name, sink.parts or not sink.place.is_text
+            _check_directory(name, sink.place, target, sink.mode, parts=parts)
         if target is None or sink.place.for_spark or (sink.in_spark and sink.mode == "append"):
             _write_by_spark(sink, None)  # which knows what to do with a table, and how to add to files
             continue
@@ -217,17 +250,18 @@ def _publish(staged: list[tuple[Path, Path]]) -> None:
 
 def _keep(target: Path, old: Path, *, move: bool) -> None:
     """Give a file a second name, or a copy where file systems have no links; a directory of parts moves."""
-    if move or (target.is_dir() and _is_replaceable(target)):
+    if target.is_dir():
+        foreign = _foreign(target)  # which may have come since anybody looked
+        if foreign is not None:
+            raise _holds("cannot write the outputs", target, foreign)
+        move = move or any(target.iterdir())
+    if move:
         os.rename(target, old)
         return
     try:
         os.link(target, old)
     except OSError:
         shutil.copy2(target, old)
-
-
-def _is_replaceable(path: Path) -> bool:
-    return any(p.name.startswith(_PARTS) for p in path.iterdir())
 
 
 def _make_directories(path: Path) -> list[Path]:

@@ -120,7 +120,8 @@ def _writable(sink: Sink, engine: str) -> list[Diagnostic]:
     if sink.mode == "append" and path is not None and path.is_file():
         return [Diagnostic("TL0910", f"{heading}: {sink.place} is a file, not of parts", sink.span)]
     try:
-        check_places([(sink.relation, sink.place)], by_spark=engine == "spark")
+        places = [(sink.relation, sink.place)]
+        check_places(places, by_spark=engine == "spark", mode=sink.mode, parts=True)
     except DataError as error:
         return [told(error, "TL0910", heading, sink.span)]
     return []
