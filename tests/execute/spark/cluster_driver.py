@@ -14,7 +14,7 @@ import tidelog
 from tests.spark_session import JAVA, SETTINGS
 from tidelog.execute.spark.session import start
 
-CHAIN = 15_000
+CHAIN = 5_000
 PROGRAM = """
 .decl begin(x: number)
 .decl next(x: number, y: number)
