@@ -6,14 +6,18 @@
 from __future__ import annotations
 
 import gc
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 from pyspark.sql import functions as F
 from pyspark.sql.connect.dataframe import DataFrame as Connected
+from pyspark.sql.connect.plan import CachedRemoteRelation
 
 from tests.session.states import TYPED
 from tidelog import Database, DataError, UnsupportedError
+from tidelog.execute.spark.checkpoint import checkpointed
+from tidelog.execute.spark.letting_go import let_go
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -87,6 +91,18 @@ def test_what_is_refused(spark: SparkSession) -> None:
             db.stream(spark.readStream.format("rate").load(), "Edge")
         said = "a stream cannot be followed over Spark Connect: what is given its batches runs on the server"
         assert str(caught.value).splitlines()[0] == f"error[TL0612]: {said}"
+
+
+def test_the_server_is_told_what_to_forget_at_a_safe_moment(spark: SparkSession) -> None:
+    frame = checkpointed(spark.range(3))
+    name = cast("Any", frame)._plan._relation_id
+    there = Connected(CachedRemoteRelation(name, None), cast("Any", spark))  # type: ignore[arg-type]
+    del frame
+    gc.collect()
+    assert there.count() == 3  # to collect it has told nobody: it could be in the middle of another call
+    let_go(spark)
+    with pytest.raises(SparkConnectGrpcException, match=name):
+        there.count()
 
 
 def test_a_database_moves_to_spark(spark: SparkSession) -> None:

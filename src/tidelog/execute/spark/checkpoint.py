@@ -7,8 +7,9 @@ see (`spark.tidelog.work`), DataFrames are kept there, as Parquet files, and out
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
+from tidelog.execute.spark.letting_go import is_connected, let_go, referring
 from tidelog.execute.spark.place import Place, place_of
 from tidelog.execute.spark.stage.workdir import work_directory
 
@@ -41,14 +42,8 @@ def _in_files(frame: DataFrame, place: Place) -> DataFrame:
 
 
 def _in_executors(frame: DataFrame, eager: bool) -> DataFrame:
-    """A checkpoint by Spark itself.
-
-    Over Spark Connect it comes as a DataFrame of the active session, whichever made it (PySpark 4.3), and
-    the server does not know it there.
-    """
-    done, spark = frame.localCheckpoint(eager=eager), frame.sparkSession
-    if not type(done).__module__.startswith("pyspark.sql.connect") or done.sparkSession is spark:
-        return done
-    plan = cast("Any", done)._plan
-    plan._spark_session = spark  # which is told when nobody refers to the rows any more
-    return cast("DataFrame", cast("Any", type(done))(plan, spark))
+    """A checkpoint by Spark itself."""
+    spark = frame.sparkSession
+    let_go(spark)
+    done = frame.localCheckpoint(eager=eager)
+    return referring(done, spark) if is_connected(done) else done

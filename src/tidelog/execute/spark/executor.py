@@ -11,6 +11,7 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, cast
 
+from tidelog.execute.spark.letting_go import let_go
 from tidelog.execute.spark.session import acquire, release, require_pyspark
 from tidelog.plan.executor import Derive, Fixpoint, Group, Progress, Task, TaskReport, Watch, unwatched
 from tidelog.program.model import AggregateRule, Relation
@@ -75,6 +76,8 @@ class SparkExecutor:
     def close(self) -> None:
         """Give back what the executor holds; stops the session only if no one else has it."""
         self._relations.clear()
+        if not self._closed:
+            let_go(self._spark)
         if not self._given and not self._closed:
             release(self._spark)
         self._closed = True

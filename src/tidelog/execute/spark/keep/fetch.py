@@ -53,14 +53,12 @@ def fetch(spark: SparkSession, queries: Sequence[Query], most: int) -> list[pa.T
     }
     frames = []
     for number, ((frame, _), used) in enumerate(zip(queries, slots, strict=True)):
-        at = {slot: i for i, slot in enumerate(used)}
         columns = [
-            F.col(frame.columns[at[slot]]).alias(slot)
-            if slot in at
-            else F.lit(None).cast(spark_type(kinds[slot])).alias(slot)
+            F.col(slot) if slot in used else F.lit(None).cast(spark_type(kinds[slot])).alias(slot)
             for slot in every
         ]
-        frames.append(frame.select(F.lit(number).alias(QUERY), *columns))
+        # Named anew, as to ask for the names would be a call to Spark.
+        frames.append(frame.toDF(*used).select(F.lit(number).alias(QUERY), *columns))
     table = _bounded(spark, reduce(DataFrame.unionAll, frames), most)
     return _split(table, slots)
 

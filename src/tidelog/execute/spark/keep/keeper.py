@@ -13,6 +13,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from tidelog.execute.spark.executor import SparkExecutor
+from tidelog.execute.spark.letting_go import let_go
 from tidelog.plan.executor import Derive, Fixpoint, Group, Task, TaskReport, Watch, unwatched
 from tidelog.plan.maintenance import (
     Maintaining,
@@ -129,6 +130,7 @@ class SparkKeeper(SparkExecutor):
         for kept in self._kept.values():
             kept.commit()
         self._before = None
+        let_go(self._spark)
 
     def _check_commit(self) -> None:
         """An algorithm that breaks its contract must not leave wrong answers."""
@@ -156,6 +158,7 @@ class SparkKeeper(SparkExecutor):
             kept.derived = derived
         self._before = None
         self._filled.clear()
+        let_go(self._spark)
 
     def derives(self, relations: Sequence[str]) -> None:
         """Say which relations rules derive into; some may be made only later."""
