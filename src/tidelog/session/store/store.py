@@ -89,8 +89,8 @@ class Store:
     def _clean(self, last: int) -> None:
         """Remove what a commit has left that was never published."""
         for path in self._written():
-            name = _ours(path)
-            if name and (name[0].startswith(".") or int(name[1]) > last):
+            ours = _ours(path)
+            if ours and (ours[0].startswith(".") or int(ours[1]) > last):
                 self.files.remove(path)
         for name in self.files.names(MANIFESTS):
             if _UNFINISHED.fullmatch(name):
