@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tests.maintain.keeping import Live, instances, open_keeper
+from tidelog.execute.substitution.executor import SubstitutionExecutor
 from tidelog.maintain import auto
 from tidelog.maintain.algorithms import ALGORITHMS, named
 from tidelog.maintain.auto import Auto
 from tidelog.maintain.elastic import Elastic
 from tidelog.maintain.fbf import FBF
 from tidelog.maintain.update import Maintenance
+from tidelog.plan.maintenance import Keeper
 
 PROGRAM = """
 .decl e(x: number, y: number)
@@ -137,14 +139,14 @@ def test_names() -> None:
 # --- auto ---------------------------------------------------------------------------
 
 
-def chain(algorithm: Auto, n: int = 60) -> Live:
+def chain(algorithm: Auto, n: int = 60, keeper: Keeper | None = None) -> Live:
     text = """
     .decl T(x: number, y: number)
     .decl B(x: number)
     .output B
     B(y) :- T(x, y), B(x).
     """
-    return Live(text, algorithm, {"T": [(i, i + 1) for i in range(n)], "B": [(0,)]})
+    return Live(text, algorithm, {"T": [(i, i + 1) for i in range(n)], "B": [(0,)]}, keeper=keeper)
 
 
 def test_policies() -> None:
@@ -170,6 +172,43 @@ def test_auto_updates_where_little_changes_and_recomputes_where_much_does() -> N
     assert "1 change below" in live.reports[-1].why
     live.commit({"T": [(100 + i, 101 + i) for i in range(80)]})
     assert chosen.choice.algorithm == "recompute"
+
+
+class Patient(SubstitutionExecutor):
+    """Says how long an update may always take, as one whose rounds cost more than tuples."""
+
+    def __init__(self, patience: float) -> None:
+        super().__init__()
+        self.patience = patience
+
+
+def patiently(patience: float, chosen: Auto) -> Live:
+    return chain(chosen, keeper=Patient(patience))
+
+
+def test_auto_has_patience_where_rounds_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auto, "LEAST", 0)
+    monkeypatch.setattr(auto, "SHARE", 0)
+    monkeypatch.setattr(auto, "FAR", 1e9)
+    chosen = Auto()
+    live = patiently(60.0, chosen)
+    for edge in ((10, 11), (3, 4)):
+        live.commit(delete={"T": [edge]})
+        assert chosen.choice.algorithm == "ranked"
+    assert "ms expected, recomputing took" in chosen.choice.why
+
+
+def test_auto_does_not_try_again_at_once_what_took_too_long() -> None:
+    chosen = Auto()
+    live = patiently(1e-9, chosen)
+    chosen._past["B",].full = 0.0
+    live.commit(delete={"T": [(10, 11)]})
+    assert "abandoned" in chosen.choice.why
+    assert list(live.phases("B")) == ["abandoned", "fixpoint"]
+    chosen._past["B",].full = 0.0
+    live.commit({"T": [(10, 11)]})
+    assert chosen.choice.algorithm == "recompute"
+    assert "abandoned" not in chosen.choice.why
 
 
 def test_auto_abandons_an_update_that_does_not_pay(monkeypatch: pytest.MonkeyPatch) -> None:

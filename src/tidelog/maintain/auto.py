@@ -87,6 +87,7 @@ class Past:
     full: float  # seconds of the last recomputing
     speed: float = SPEED
     rates: dict[int, Rates] = field(default_factory=dict)  # by size of updates
+    seconds: dict[int, float] = field(default_factory=dict)  # of updates of a size, where rounds cost
 
     def knows(self, lost: int, gained: int) -> bool:
         """Whether there was an update of that size."""
@@ -158,7 +159,9 @@ class Auto:
         """Semi-naive; the time it takes is remembered."""
         started = perf_counter()
         reports = self._recompute.start(stratum, keeper, watch)
-        took = min(perf_counter() - started, LEAST + SLOW * considered(reports))
+        took = perf_counter() - started
+        if not patience(keeper):
+            took = min(took, LEAST + SLOW * considered(reports))
         self._took(stratum, ANEW * took)
         return reports
 
@@ -180,6 +183,8 @@ class Auto:
         changes = f"{_count(lost + gained, 'change')} below"
         if lost + gained > MUCH * below:
             return self._full(stratum, keeper, watch, f"{changes}, of {_count(below, 'tuple')}")
+        if patience(keeper):
+            return self._patiently(change, keeper, watch, past, lost + gained)
         expected = past.expected(lost, gained)  # step 4
         few, known = lost + gained < MANY, past.knows(lost, gained)
         most = MOST_SHARE if few else MOST_OF_MANY if known else MOST_OF_FIRST
@@ -217,6 +222,37 @@ class Auto:
         self._choose(stratum, self._ranked.name, f"{changes}{guess}, recomputing took {_ms(past.full)}")
         return reports
 
+    def _patiently(
+        self, change: StratumChange, keeper: Keeper, watch: Watch, past: Past, number: int
+    ) -> list[PhaseReport]:
+        """Steps 4 to 7, where rounds cost."""
+        stratum, changes, at = change.stratum, f"{_count(number, 'change')} below", size(number)
+        expected = past.seconds.get(at)
+        if expected is not None and expected > FAR * past.full:
+            past.seconds[at] = RETRY * expected
+            why = f"{changes}: {_ms(expected)} expected, recomputing took {_ms(past.full)}"
+            return self._full(stratum, keeper, watch, why)
+        allowed, started = max(patience(keeper), past.full), perf_counter()
+
+        def watch_clock(progress: Progress) -> None:
+            watch(progress)
+            if perf_counter() - started > allowed:
+                raise Abandoned
+
+        try:
+            reports = self._ranked.update(change, keeper, watch_clock, None)
+        except Abandoned:
+            took = perf_counter() - started
+            keeper.undo(stratum.relations)
+            why = f"{changes}: an update was abandoned after {_ms(took)}, recomputing took {_ms(past.full)}"
+            reports = self._full(stratum, keeper, watch, why)
+            past.seconds[at] = DEARER * max(took, FAR * past.full)  # not to be borne the next time
+            return [PhaseReport(phase="abandoned"), *reports]
+        past.seconds[at] = _mean(expected, perf_counter() - started, 3)
+        guess = "" if expected is None else f", {_ms(expected)} expected"
+        self._choose(stratum, self._ranked.name, f"{changes}{guess}, recomputing took {_ms(past.full)}")
+        return reports
+
     def _full(self, stratum: Stratum, keeper: Keeper, watch: Watch, why: str) -> list[PhaseReport]:
         self._choose(stratum, self._recompute.name, why)
         started = perf_counter()
@@ -230,6 +266,11 @@ class Auto:
 
     def _choose(self, stratum: Stratum, algorithm: str, why: str) -> None:
         self.choice = Choice(stratum.index, algorithm, why)
+
+
+def patience(keeper: Keeper) -> float:
+    """The seconds that an update may always take; 0: tuples looked at tell how long it takes."""
+    return float(getattr(keeper, "patience", 0.0))  # few keepers have it
 
 
 def _changes(change: StratumChange, keeper: Keeper) -> tuple[int, int, int]:

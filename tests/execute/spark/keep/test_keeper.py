@@ -141,3 +141,36 @@ def test_an_update_that_outgrows_the_driver_starts_anew(spark: SparkSession) -> 
     assert keeper.changed("reached") == (8, 0)
     maintenance.commit()
     assert keeper.size("reached") == 0
+
+
+GROUPS = check(
+    parse("""
+.decl edge(x: number, y: number)
+.decl path(x: number, y: number)
+.decl far(x: number, n: number)
+.output far
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+far(x, n) :- path(x, _), n = count : { path(x, _) }.
+""")
+)
+
+
+def test_a_relation_that_was_derived_anew_hands_on_what_has_changed(spark: SparkSession) -> None:
+    """It is larger than the driver is to hold, yet only the groups that have changed are looked at."""
+    keeper = SparkKeeper(spark, Limits(touched=6, local=0, overlay=5))
+    for relation in GROUPS.relations.values():
+        keeper.create(relation)
+    maintenance = Maintenance(keeper, "recompute")
+    edges = [(x, x + 1) for n in range(0, 50, 10) for x in (n, n + 1)]
+    for given, strata in (edges, "for the first time"), ([(1, 7)], "an aggregate"):
+        maintenance.begin(tuple(stratify(GROUPS)))
+        keeper.assert_rows("edge", given)
+        done = maintenance.update({"edge"})
+        aggregates = [upkeep for upkeep in done if upkeep.algorithm == "regroup"]
+        assert [upkeep.why for upkeep in aggregates] == [strata]
+        assert keeper.changed("path")[1] == (15 if given is edges else 2)
+        maintenance.commit()
+    [report] = aggregates[0].phases
+    assert report.details["groups"] == 2
+    assert shown(keeper.rows("far"))[:4] == [(0, 3), (1, 2), (10, 2), (11, 1)]

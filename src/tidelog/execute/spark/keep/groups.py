@@ -16,7 +16,7 @@ def regroup(task: Regroup, work: Work) -> None:
     """Compute anew the groups that have changed."""
     rule = task.rule
     source, head = work.relations[rule.source], work.relations[rule.head]
-    if source.bulk is not None:
+    if sum(source.changed()) > work.limits.touched:
         raise Outgrown
     driving = source.driving(LOST | GAINED)
     if driving is not None:

@@ -44,6 +44,7 @@ class SparkKeeper(SparkExecutor):
     """Holds relations in a Spark session, and brings them up to date."""
 
     preparing = 0.0  # nothing is prepared
+    patience = 20.0  # seconds: a round is a few Spark jobs, and takes its time however few tuples it is about
 
     def __init__(self, spark: object | None = None, limits: Limits | None = None) -> None:
         from tidelog.execute.spark.keep.relation import Limits

@@ -122,7 +122,7 @@ class Work:
             found = (kept.numbered(entries), len(entries)) if entries else None
         if found is None:
             return None
-        if numbers and FIRST not in found[0].columns:
+        if numbers and drivers is None and kept.bulk is not None:  # which has no numbers
             raise Outgrown
         chosen = [*kept.names, FIRST] if numbers else kept.names
         return Literal(found[0].select(*chosen), found[1], numbers)
