@@ -66,14 +66,15 @@ def only_spark(heading: str, place: Place) -> DataError:
 def _read_text(relation: Relation, place: Place, path: Path) -> Facts:
     import pyarrow as pa
 
-    from tidelog.io.arrays import TooLong, settle
+    from tidelog.io.arrays import TooLong, schema_of, settle
     from tidelog.io.text import read_text
 
     files = parts(path)
 
     def read(columns: tuple[Column, ...]) -> pa.Table:
         tables = [read_text(file, relation.name, columns, place.text) for file in files]
-        return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
+        schema = schema_of(columns)  # Arrow's reader does not say that nothing is null
+        return tables[0] if len(tables) == 1 else pa.concat_tables(table.cast(schema) for table in tables)
 
     table = read(relation.columns)
     if not relation.columns:

@@ -43,8 +43,8 @@ class Options:
 class Format:
     """How a text file is written.
 
-    `header` is "none", "skip" (the first line is not data; one is written) or "detect" (it is not when
-    it holds exactly the column names; none is written).
+    `header` is "none", "skip" (the first line is not data; one is written), "names" (the same, and it has
+    to be the names of the columns) or "detect" (it is not data when it is these names; none is written).
     """
 
     delimiter: str = "\t"
@@ -95,14 +95,14 @@ def text_options(place: str, values: Mapping[str, str]) -> Options:
     )
 
 
-def text_format(format: str, options: Options) -> Format:
-    """How the text of a format is written."""
+def text_format(format: str, options: Options, headers: str = "skip") -> Format:
+    """How the text of a format is written; `headers` is what a header is where there is one."""
     comma = format == "csv"
     plain = "detect" if comma else "none"
     return Format(
         delimiter=options.delimiter or ("," if comma else "\t"),
         quoted=comma if options.rfc4180 is None else options.rfc4180,
-        header="skip" if options.headers else ("none" if options.headers is False else plain),
+        header=headers if options.headers else ("none" if options.headers is False else plain),
     )
 
 

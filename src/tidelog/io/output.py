@@ -39,7 +39,7 @@ def text_lines(relation: Relation, table: pa.Table, format: Format) -> Iterator[
 def header_line(relation: Relation, format: Format) -> bytes:
     """The heading of a file; nothing where it has none."""
     names = format.delimiter.join(c.name for c in relation.columns)
-    return names.encode() + b"\n" if format.header == "skip" else b""
+    return names.encode() + b"\n" if format.header in ("skip", "names") else b""
 
 
 def line_array(columns: list[pa.Array], format: Format, end: str) -> pa.Array:

@@ -8,7 +8,7 @@ whoever reads them.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, cast
 
 from tidelog.io.columnar import check_names
 from tidelog.io.errors import data_error, said
+from tidelog.io.lines import first_line, line_problem, wrong_header
 from tidelog.io.options import COLUMNS
 from tidelog.io.output import header_line, line_array
 from tidelog.io.places import Place, parts, unreadable
@@ -75,10 +76,14 @@ def stream_frame(session: object, relation: Relation, place: Place, *, changes: 
     columns = (*relation.columns, *([Column(CHANGE_TYPE, STRING)] if changes else []))
     try:
         if place.is_text:
-            text = place.text
-            header = None if text.header == "none" else text.delimiter.join(c.name for c in columns)
             return read_lines(
-                spark, address, columns, text.delimiter, quoted=text.quoted, header=header, stream=True
+                spark,
+                address,
+                columns,
+                place.text.delimiter,
+                place.text.quoted,
+                _first(columns, place),
+                stream=True,
             ).rows
         schema = None
         if not place.table and place.format in COLUMNS:
@@ -112,13 +117,16 @@ def _text_frame(spark: SparkSession, relation: Relation, place: Place) -> DataFr
         if here is None:
             raise unreadable(relation, place, "text elsewhere needs columns whose types are declared")
         return None
-    header, count = _header(here, columns, text)
-    if header is None and count:
-        return None
-    lines = read_lines(spark, _address(place), columns, text.delimiter, quoted=text.quoted, header=header)
+    header: str | Callable[[str], str] | None = _first(columns, place)
+    count = 0
+    if here is not None:
+        header, count = _header(here, relation, text)
+        if header is None and count:
+            return None
+    lines = read_lines(spark, _address(place), columns, text.delimiter, text.quoted, header)
     try:
         doubt = lines.doubts.first()
-        if doubt is None and here is not None and header is not None and lines.headers.count() != count:
+        if doubt is None and isinstance(header, str) and lines.headers.count() != count:
             return None
     except Exception as error:
         if here is not None:
@@ -129,32 +137,34 @@ def _text_frame(spark: SparkSession, relation: Relation, place: Place) -> DataFr
     return None if here is not None else _refuse(relation, place, doubt[0])
 
 
-def _header(path: Path | None, columns: tuple[Column, ...], text: Format) -> tuple[str | None, int]:
+def _first(columns: Sequence[Column], place: Place) -> Callable[[str], str] | None:
+    return None if place.text.header == "none" else first_line(columns, place.text)
+
+
+def _header(path: Path, relation: Relation, text: Format) -> tuple[str | None, int]:
     """The line that is the header of files, and of how many; (None, 1) where they have different ones."""
-    names = text.delimiter.join(c.name for c in columns)
-    if text.header == "none":
-        return None, 0
-    if path is None:
-        return names, 0
     found = set()
+    kind = first_line(relation.columns, text)
     count = 0
     for file in parts(path):
+        if text.header == "none" or not file.stat().st_size:
+            continue
         with file.open("rb") as stream:
             first = stream.readline().removeprefix(b"\xef\xbb\xbf").rstrip(b"\r\n").decode(errors="replace")
-        plain = first.replace('"', "") if text.quoted else first
-        if file.stat().st_size and (text.header == "skip" or plain == names):
-            found.add(first)
-            count += 1
+        match kind(first):
+            case "wrong":
+                heading = f"cannot read the facts of {relation.name}"
+                raise wrong_header(heading, file, first, relation.columns, text)
+            case "header":
+                found.add(first)
+                count += 1
     return (found.pop(), count) if len(found) == 1 else (None, count)
 
 
-def _refuse(relation: Relation, place: Place, line: str) -> DataFrame:
-    raise data_error(
-        "TL0501",
-        f"cannot read the facts of {relation.name} in {place}: a line that is not written plainly",
-        [f"  --> {line!r}"],
-        hint="Spark's tasks read as many fields as are declared, and numbers in decimal",
-    )
+def _refuse(relation: Relation, place: Place, told: str) -> DataFrame:
+    sentence, hint = line_problem(told, relation.columns)
+    heading = f"cannot read the facts of {relation.name} in {place}"
+    raise data_error("TL0501", f"{heading}: a wrong line", [f"  --> {sentence}"], hint=hint)
 
 
 # --- answers -----------------------------------------------------------------------

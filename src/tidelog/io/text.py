@@ -20,6 +20,7 @@ import pyarrow.csv as pa_csv
 
 from tidelog.io.arrays import column_fits, schema_of, table_of
 from tidelog.io.errors import Problems, wrong_arity, wrong_value
+from tidelog.io.lines import first_line, wrong_header
 from tidelog.io.options import Format
 from tidelog.io.values import parse_text
 from tidelog.program.model import Column, Value
@@ -39,8 +40,8 @@ def read_text(path: Path, relation: str, columns: tuple[Column, ...], format: Fo
             end -= 1
     body = pa.py_buffer(data).slice(start, end - start)
     skipped = 0
-    if format.header != "none":
-        skipped, width = _header(data, start, columns, format)
+    if format.header != "none" and end > start:
+        skipped, width = _header(path, relation, data, start, columns, format)
         body = body.slice(min(width, body.size))
     if body.size == 0:
         return table_of([[] for _ in columns], columns)
@@ -48,16 +49,20 @@ def read_text(path: Path, relation: str, columns: tuple[Column, ...], format: Fo
     return table if table is not None else _read_exact(path, relation, body, columns, format, skipped)
 
 
-def _header(data: bytes, start: int, columns: tuple[Column, ...], format: Format) -> tuple[int, int]:
+def _header(
+    path: Path, relation: str, data: bytes, start: int, columns: tuple[Column, ...], format: Format
+) -> tuple[int, int]:
     """How many lines (0 or 1) and bytes the heading takes."""
     line_end = data.find(b"\n", start)
     line_end = len(data) if line_end < 0 else line_end + 1
-    if format.header == "detect":
-        lines = io.StringIO(data[start:line_end].decode(errors="surrogateescape"), newline="\n")
-        fields = next((fields for _, fields in _rows(lines, format)), None)
-        if fields != [c.name for c in columns]:
+    line = data[start:line_end].decode(errors="surrogateescape").removesuffix("\n").removesuffix("\r")
+    match first_line(columns, format)(line):
+        case "wrong":
+            raise wrong_header(f"cannot read the facts of {relation}", path, line, columns, format)
+        case "header":
+            return 1, line_end - start
+        case _:
             return 0, 0
-    return 1, line_end - start
 
 
 # --- the fast path -----------------------------------------------------------

@@ -16,9 +16,10 @@ from threading import RLock
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 from tidelog.io.errors import column_place, data_error, said, wrong_arity, wrong_value
+from tidelog.io.lines import line_problem
 from tidelog.io.values import accept, read_integer, shown
 from tidelog.program.model import Column, Relation, Value
-from tidelog.program.types import UNKNOWN
+from tidelog.program.types import STRING, UNKNOWN
 from tidelog.syntax.errors import DataError, TidelogError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -87,14 +88,18 @@ class GivenFrame:
             raise self._explained(error) from error
 
     def _explained(self, error: Exception) -> DataError:
-        from tidelog.execute.spark.schema import ADDS, TAKES, explain
+        from tidelog.execute.spark.schema import ADDS, CHANGE_TYPE, TAKES, explain
 
         wrong = explain(error)
         if wrong is None:
             what = f"{self.heading}: Spark cannot compute the DataFrame"
             return data_error(self.code, what, notes=[said(error), "nothing has been changed"])
         place, hint = f"{self.heading}: a wrong row", None
-        if wrong.kind == "change":
+        if wrong.kind == "line":
+            columns = (*self.columns, *([Column(CHANGE_TYPE, STRING)] if self.of_changes else []))
+            sentence, hint = line_problem(wrong.value, columns)
+            place, line = f"{self.heading}: a wrong line", f"  --> {sentence}"
+        elif wrong.kind == "change":
             line = f"  --> _change_type: {shown(wrong.value)} is none of {', '.join(ADDS + TAKES)}"
         elif wrong.kind == "null":
             column = self.columns[wrong.column]

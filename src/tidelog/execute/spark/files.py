@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import BooleanType, StringType, StructField, StructType
 
 from tidelog.execute.spark.cells import representation
+from tidelog.execute.spark.schema import failing
 from tidelog.execute.spark.types import column_types, key, spark_type
 from tidelog.program.model import Column, Relation
 from tidelog.program.types import Type
@@ -65,7 +66,7 @@ def _checked(format: str, options: Mapping[str, str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Lines:
-    """Lines of text as rows of a relation. `doubts` are the lines that are not written plainly."""
+    """Lines of text as rows of a relation. `doubts` tells of the lines that are not written plainly."""
 
     rows: DataFrame
     doubts: DataFrame
@@ -77,38 +78,95 @@ def read_lines(
     path: str,
     columns: Sequence[Column],
     delimiter: str,
-    *,
     quoted: bool,
-    header: str | None,
+    header: str | Callable[[str], str] | None,
+    *,
     stream: bool = False,
 ) -> Lines:
-    """The lines of text files; those that are exactly `header` are none of the rows.
+    """The lines of text files.
 
-    In a stream a doubt makes Spark fail: nobody is there to decide.
+    Those that are exactly `header` are none of the rows; if it is a function, it says of the first line of
+    each file whether it is a `header`, a `row`, or `wrong`. In a stream a doubt makes Spark fail: nobody is
+    there to decide.
     """
     reader = spark.readStream if stream else spark.read
-    whole = reader.option("lineSep", "\n").text(path).select(F.col("value").alias("line"))
+    whole = reader.option("lineSep", "\n").text(path)
+    whole = whole.select(F.col("value").alias("line"), "_metadata.file_path", "_metadata.file_block_start")
     line = F.regexp_replace("line", "\r$", "")
-    is_header = F.lit(False) if header is None else line == F.lit(header)
+    is_header = line == F.lit(header) if isinstance(header, str) else F.lit(False)
+    whole = _without_headers(whole, header) if callable(header) else whole.withColumn("wrong", F.lit(False))
     pieces = _quoted_fields(line, delimiter) if quoted else F.split(line, re.escape(delimiter), -1)
     parsed = whole.filter(~is_header).withColumn("fields", pieces)
-    values = [_value(F.get("fields", F.lit(i)), column.type) for i, column in enumerate(columns)]
+    fields = [F.get("fields", F.lit(i)) for i in range(len(columns))]
+    values = [_value(field, column.type) for field, column in zip(fields, columns, strict=True)]
     plain = (F.size("fields") == F.lit(len(columns))) & F.is_valid_utf8(F.col("line"))
-    plain = plain & ~line.rlike("\r|^\ufeff")
+    plain = plain & ~line.rlike("\r|^\ufeff") & ~F.col("wrong")
     if [column.type.kind for column in columns] != ["string"]:
         plain = plain & (F.col("line") != "")  # blank lines are allowed at the end alone
     for value in values:
         plain = plain & value.isNotNull()
     rows = parsed.withColumn("plain", F.coalesce(plain, F.lit(False)))
+    told = _told(line, fields, values)
     if stream:
-        fails = F.raise_error(F.concat(F.lit("a line that is not written plainly: "), F.col("line")))
+        fails = failing("line", 0, told)
         values = [F.when(F.col("plain"), value).otherwise(fails) for value in values]
     named = [value.alias(f"v{i}") for i, value in enumerate(values)]
     return Lines(
         rows.select(*named).toDF(*[column.name for column in columns]),
-        rows.filter(~F.col("plain")).select("line"),
+        rows.filter(~F.col("plain")).select(told),
         whole.filter(is_header),
     )
+
+
+def _told(line: SparkColumn, fields: Sequence[SparkColumn], values: Sequence[SparkColumn]) -> SparkColumn:
+    """What is known of a line that is not plain: file, kind, number of fields, a wrong one, and its text."""
+    width = F.size("fields")
+    kind = F.when(F.col("wrong"), F.lit("header")).otherwise(F.lit("row"))
+    index, text = F.lit(-1), F.make_valid_utf8(line)
+    for i, (field, value) in reversed(list(enumerate(zip(fields, values, strict=True)))):
+        is_wrong = (width == F.lit(len(fields))) & value.isNull()
+        index, text = F.when(is_wrong, F.lit(i)).otherwise(index), F.when(is_wrong, field).otherwise(text)
+    text = F.when(F.col("wrong"), line).otherwise(text)
+    count = F.coalesce(width, F.lit(-1))
+    return F.concat_ws("\n", "file_path", kind, count.cast("string"), index.cast("string"), text)
+
+
+def _without_headers(lines: DataFrame, kind: Callable[[str], str]) -> DataFrame:
+    """Lines without the headers of files; of each line, whether it is a wrong header.
+
+    A task reads block after block: where one begins that is the first of its file, there is the first line.
+    """
+
+    def kept(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        last = None
+        for batch in batches:
+            if not batch.num_rows:
+                continue
+            _, paths, starts = batch.columns
+            changed = pc.or_(
+                pc.not_equal(paths.slice(1), paths.slice(0, len(paths) - 1)),
+                pc.not_equal(starts.slice(1), starts.slice(0, len(starts) - 1)),
+            )
+            begins = [i + 1 for i in pc.indices_nonzero(changed).to_pylist()]
+            if last != (paths[0].as_py(), starts[0].as_py()):
+                begins.insert(0, 0)
+            last = paths[-1].as_py(), starts[-1].as_py()
+            keep, wrong = [True] * len(paths), [False] * len(paths)
+            for i in begins:
+                if starts[i].as_py() == 0:
+                    first = batch.column(0)[i].as_buffer().to_pybytes().removeprefix(b"\xef\xbb\xbf")
+                    found = kind(first.decode(errors="replace").removesuffix("\r"))
+                    keep[i], wrong[i] = found != "header", found == "wrong"
+            marked = batch.append_column("wrong", pa.array(wrong))
+            yield marked if all(keep) else marked.filter(pa.array(keep))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # of a pandas that we do not use
+        schema = StructType([*lines.schema.fields, StructField("wrong", BooleanType())])
+        return lines.mapInArrow(kept, schema)
 
 
 def _quoted_fields(line: SparkColumn, delimiter: str) -> SparkColumn:

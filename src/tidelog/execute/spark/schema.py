@@ -65,7 +65,7 @@ _INTEGERS: tuple[tuple[DataType, int], ...] = (
     (LongType(), 64),
 )
 _DIGITS = "^(0|-?[1-9][0-9]*)$"
-_MESSAGE = re.compile(r"tidelog-(null|value|change):(\d+):([0-9A-F]*);")
+_MESSAGE = re.compile(r"tidelog-(null|value|change|line):(\d+):([0-9A-F]*);")
 
 
 # --- types ---------------------------------------------------------------------
@@ -185,7 +185,7 @@ def cells_of(
     names = [field.name for field in fields]
     if of_changes:
         kind = F.col(f"given{names.index(CHANGE_TYPE)}")
-        wrong = _fail("change", 0, F.coalesce(kind, F.lit("null"))).cast(BooleanType())
+        wrong = failing("change", 0, F.coalesce(kind, F.lit("null"))).cast(BooleanType())
         added = F.when(kind.isin(*ADDS), F.lit(True)).when(kind.isin(*TAKES), F.lit(False)).otherwise(wrong)
         version = F.col(f"given{names.index(COMMIT_VERSION)}") if COMMIT_VERSION in names else F.lit(0)
         chosen += [added.alias(ADDED), version.cast(LongType()).alias(VERSION)]
@@ -195,10 +195,10 @@ def cells_of(
 def _cell(value: SparkColumn, theirs: DataType, ours: Type, index: int) -> SparkColumn:
     wanted = spark_type(ours)
     cell = value.cast(wanted)
-    checked = F.when(value.isNull(), _fail("null", index, F.lit("")).cast(wanted))
+    checked = F.when(value.isNull(), failing("null", index, F.lit("")).cast(wanted))
     outside = _outside(value, theirs, ours)
     if outside is not None:
-        checked = checked.when(outside, _fail("value", index, value.cast(StringType())).cast(wanted))
+        checked = checked.when(outside, failing("value", index, value.cast(StringType())).cast(wanted))
     return checked.otherwise(cell)
 
 
@@ -236,14 +236,18 @@ def _no_digits(text: SparkColumn, ours: Type) -> SparkColumn:
     return ~text.rlike(_DIGITS) | longer | larger
 
 
-def _fail(kind: str, index: int, value: SparkColumn) -> SparkColumn:
+def failing(kind: str, index: int, value: SparkColumn) -> SparkColumn:
+    """An expression that makes Spark fail with a message for `explain`."""
     encoded = F.hex(F.encode(value, "UTF-8"))
     return F.raise_error(F.concat(F.lit(f"tidelog-{kind}:{index}:"), encoded, F.lit(";")))
 
 
 @dataclass(frozen=True)
 class Wrong:
-    """A value that made Spark stop: a `null`, a `value` outside its type, or a `change` of no known type."""
+    """A value that made Spark stop: a `null`, a `value` outside its type, a `change` of no known type.
+
+    Or it is a `line` of a text file, with what `files` tells of it.
+    """
 
     kind: str
     column: int

@@ -239,7 +239,7 @@ class _Reading:
                 self._doc.unknown(key, f"{kind} has no option {key.value}", known)
             chosen[option], spans[option] = value.value, value.span
         try:
-            return Place(kind, path, text=text_format(kind, text_options("options", chosen)))
+            return Place(kind, path, text=text_format(kind, text_options("options", chosen), "names"))
         except DataError as error:
             message = str(error).partition("options: ")[2]
             wrong = next((name for name in spans if message.startswith(f"{name}=")), "delimiter")
