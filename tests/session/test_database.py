@@ -95,6 +95,16 @@ def test_an_unknown_engine() -> None:
     )
 
 
+def test_something_that_is_no_spark_session() -> None:
+    for options, message in (
+        ({"spark": 5}, "error[TL0619]: spark is int, and should be a SparkSession"),
+        ({"engine": "local", "spark": 5}, "error[TL0509]: the engine local does not use a Spark session"),
+    ):
+        with pytest.raises(TidelogError) as caught:
+            Database("p(1).", **options)
+        assert str(caught.value).splitlines()[0] == message
+
+
 def test_an_unknown_relation() -> None:
     db = database(TYPED)
     expected = (

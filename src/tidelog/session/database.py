@@ -10,7 +10,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Self, cast
 from weakref import WeakSet, finalize
 
-from tidelog.execute import EXECUTORS
 from tidelog.io.places import output_place
 from tidelog.io.writing import write_files
 from tidelog.program.model import Program, Relation
@@ -18,11 +17,12 @@ from tidelog.session.answer import Answer
 from tidelog.session.backend import Backend, Batch, Operation, Outcome, Work
 from tidelog.session.changes import ChangeSet
 from tidelog.session.definition import Definition
-from tidelog.session.errors import UnknownRelationError, check_batch, closed, no_choice, rows_by_relation
+from tidelog.session.errors import UnknownRelationError, check_batch, closed, rows_by_relation
 from tidelog.session.evaluate import fact_tables
 from tidelog.session.keys import Keys
 from tidelog.session.options import (
     check_choice,
+    check_engine,
     chosen_algorithm,
     deriving_backend,
     keeping_backend,
@@ -95,8 +95,7 @@ class Database:
     ) -> None:
         if engine is None:
             engine = "local" if spark is None else "spark"
-        if engine not in EXECUTORS:
-            raise no_choice("engine", engine, EXECUTORS)
+        check_engine(engine, spark)
         self.engine, self._spark, self._watch = engine, spark, watch
         self._threads = thread_count(threads)
         self._maintained, self._policy = maintained, policy

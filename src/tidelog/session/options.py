@@ -10,7 +10,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from tidelog.execute import open_executor
+from tidelog.execute import EXECUTORS, open_executor
 from tidelog.session.backend import Backend
 from tidelog.session.errors import no_choice
 from tidelog.session.report import Watch
@@ -41,6 +41,21 @@ def thread_count(threads: object) -> int:
     if isinstance(threads, Integral) and not isinstance(threads, bool) and int(threads) >= 1:
         return int(threads)
     raise TidelogError(f"error[TL0509]: no engine runs on threads={threads!r}: give a whole number from 1 on")
+
+
+def check_engine(engine: str, spark: object | None) -> None:
+    """Raise TidelogError for an engine that there is not, or for a session that it cannot use."""
+    if engine not in EXECUTORS:
+        raise no_choice("engine", engine, EXECUTORS)
+    if spark is not None and engine != "spark":
+        raise TidelogError(
+            f"error[TL0509]: the engine {engine} does not use a Spark session\n"
+            "  = hint: leave out engine=, and the session says it; or leave out spark="
+        )
+    if spark is not None:
+        from tidelog.execute.spark.session import check_session
+
+        check_session(spark)
 
 
 def check_choice(algorithm: str, policy: str) -> None:

@@ -20,7 +20,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from tidelog.execute import open_executor
-from tidelog.execute.spark.session import acquire, release, require_pyspark
+from tidelog.execute.spark.session import acquire, check_session, release, require_pyspark
 from tidelog.execute.spark.settings import PREFIX, process_limit
 from tidelog.maintain.update import Maintenance
 from tidelog.program.model import Relation
@@ -58,6 +58,7 @@ class Placed:
         """`spark` is the caller's session; without one there is one of our own, which ends with this."""
         if spark is not None:
             require_pyspark()
+            check_session(spark)
         self._given = spark
         self._session = cast("SparkSession", acquire() if spark is None else spark)
         self._threads, self._algorithm, self._watch = threads, algorithm, watch
@@ -87,6 +88,9 @@ class Placed:
 
     def prepare(self, work: Work) -> Outcome:
         """Do a commit's work, here or there."""
+        if any(isinstance(operation.rows, GivenFrame) for operation in work.operations):
+            check_session(self._session)
+        self._check_there()
         given = computed(self._session, work.operations, work.new.relations)
         if isinstance(self._current, OnSpark):
             outcome = self._current.prepare(replace(work, operations=there(given)))
@@ -163,11 +167,17 @@ class Placed:
 
     def table(self, relation: Relation) -> pa.Table:
         """The tuples of a relation."""
+        self._check_there()
         return self._current.table(relation)
 
     def held(self, relation: Relation) -> pa.Table | InSpark:
         """The tuples of a relation, where they are."""
+        self._check_there()
         return self._current.held(relation)
+
+    def _check_there(self) -> None:
+        if isinstance(self._current, OnSpark):
+            check_session(self._session)
 
     def fetched(self, frame: GivenFrame, relation: Relation) -> list[Operation] | None:
         """What a DataFrame says, with rows in this process; None where they are to stay in Spark."""

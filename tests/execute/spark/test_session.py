@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tidelog.execute.spark.executor import SparkExecutor
-from tidelog.execute.spark.session import start
+from tidelog.execute.spark.session import connect, start
 from tidelog.syntax.errors import UnsupportedError
 
 pytest.importorskip("pyspark")
@@ -29,6 +29,7 @@ def test_the_callers_session_goes_on(spark: SparkSession) -> None:
 OWN = """
 from pyspark.sql import SparkSession
 from tests.execute.spark.building import Store, relation
+from tidelog import Database, TidelogError
 from tidelog.execute.spark.executor import SparkExecutor
 from tidelog.program.types import S64
 
@@ -41,8 +42,26 @@ second.close()
 frame = store.executor._relations["r"].read()
 store.executor._relations["r"].add(*store.executor._relations["r"].fresh(frame.selectExpr("c0 + 1 as c0")))
 assert store.rows("r") == {(1,), (2,), (3,)}
+session = second._spark
+session.conf.set("spark.tidelog.process", "0")
+db = Database("p(x) :- q(x).", spark=session)
+db.commit(insert={"q": [(1,)]})
 store.executor.close()
 assert SparkSession.getActiveSession() is None
+
+for use in (
+    lambda: db.commit(insert={"q": [(2,)]}),
+    lambda: db["p"].to_arrow(),
+    lambda: Database("p(x) :- q(x).", spark=session),
+    lambda: SparkExecutor(session),
+):
+    try:
+        use()
+    except TidelogError as error:
+        assert str(error).startswith("error[TL0619]: the Spark session has been stopped\\n"), error
+    else:
+        raise AssertionError(use)
+db.close()
 """
 
 
@@ -75,27 +94,40 @@ except UnsupportedError as error:
 """
 
 
-def test_a_start_that_fails_leaves_nothing(tmp_path: Path) -> None:
-    """In a process of its own, with a Java that ends at once."""
+def failing(tmp_path: Path, script: str, says: str) -> list[str]:
+    """What is printed in a process of its own, with a Java that says something and ends at once."""
     java, temporary = tmp_path / "java" / "bin" / "java", tmp_path / "tmp"
     java.parent.mkdir(parents=True)
     temporary.mkdir()
-    java.write_text("#!/bin/sh\necho no Java today >&2\nexit 1\n", encoding="utf-8")
+    java.write_text(f"#!/bin/sh\necho '{says}' >&2\nexit 1\n", encoding="utf-8")
     java.chmod(0o755)
     environment = {name: value for name, value in os.environ.items() if name != "SPARK_LOCAL_DIRS"}
     environment |= {"TMPDIR": str(temporary), "JAVA_HOME": str(java.parents[1])}
     done = subprocess.run(
-        [sys.executable, "-c", FAILING], env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
-    first, *told, last = done.stdout.splitlines()
+    assert list(temporary.iterdir()) == []
+    return done.stdout.splitlines()
+
+
+def test_a_start_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    first, *told, last = failing(tmp_path, FAILING, "no Java today")
     assert first.startswith("error[TL0604]: Spark does not start: ")
     assert "no Java today" in told
     assert last == (
         "  = hint: Spark needs Java 17 or later and room to work, "
         "or run without Spark, in this process: --engine local"
     )
-    assert list(temporary.iterdir()) == []
+
+
+def test_a_master_that_spark_does_not_understand(tmp_path: Path) -> None:
+    script = FAILING.replace("SparkExecutor()", "opened('bogus://x').__enter__()")
+    script = "from tidelog.execute.spark.session import opened" + script
+    assert failing(tmp_path, script, "Master must either be yarn or start with spark, k8s, or local") == [
+        "error[TL0604]: Spark does not start: it does not understand the master 'bogus://x'",
+        "  = hint: local, local[4], spark://HOST:PORT, yarn and k8s://https://HOST:PORT are such",
+    ]
 
 
 def test_no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -103,6 +135,9 @@ def test_no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     with pytest.raises(UnsupportedError) as caught:
         start(tmp_path)
+    with pytest.raises(UnsupportedError) as by_connect:
+        connect(tmp_path, "local[2]")  # which starts a server here
+    assert str(by_connect.value) == str(caught.value)
     assert str(caught.value) == (
         "error[TL0603]: the Spark engine needs Java 17 or later, and it is not installed\n"
         "  = note: there is no `java` on the PATH\n"

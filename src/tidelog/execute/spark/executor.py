@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, cast
 
 from tidelog.execute.spark.letting_go import let_go
-from tidelog.execute.spark.session import acquire, release, require_pyspark
+from tidelog.execute.spark.session import acquire, check_session, release, require_pyspark
 from tidelog.plan.executor import Derive, Fixpoint, Group, Progress, Task, TaskReport, Watch, unwatched
 from tidelog.program.model import AggregateRule, Relation
 from tidelog.syntax.errors import InternalError
@@ -37,6 +37,7 @@ class SparkExecutor:
     def __init__(self, spark: object | None = None) -> None:
         if spark is not None:
             require_pyspark()
+            check_session(spark)
         self._given = spark is not None
         self._spark: SparkSession = acquire() if spark is None else cast("SparkSession", spark)
         self._relations: dict[str, StoredRelation] = {}

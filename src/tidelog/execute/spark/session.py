@@ -16,14 +16,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
-from tidelog.syntax.errors import UnsupportedError
+from tidelog.syntax.errors import TidelogError, UnsupportedError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _INSTEAD = "or run without Spark, in this process: --engine local"
+_BAD_MASTER = ("Master must either be", "Could not parse Master URL", "Invalid master URL")  # what Spark says
 
 
 class _Own:
@@ -59,6 +60,20 @@ def require_java() -> None:
             f"  = note: {looked}\n"
             "  = hint: install it (apt install openjdk-17-jre-headless, brew install openjdk@17) and put "
             f"`java` on the PATH or set JAVA_HOME, {_INSTEAD}"
+        )
+
+
+def check_session(spark: object) -> None:
+    """Raise TidelogError for what is no session, of this process or of Spark Connect, or has been stopped."""
+    kinds = [kind for kind in type(spark).__mro__ if kind.__name__ == "SparkSession"]
+    if not any(kind.__module__.startswith("pyspark.sql") for kind in kinds):
+        raise TidelogError(f"error[TL0619]: spark is {type(spark).__name__}, and should be a SparkSession")
+    session = cast("Any", spark)
+    connected = hasattr(type(session), "is_stopped")
+    if session.is_stopped if connected else session.sparkContext._jsc is None:
+        raise TidelogError(
+            "error[TL0619]: the Spark session has been stopped\n"
+            "  = hint: what was kept in it is gone; make a new session, and a new Database with it"
         )
 
 
@@ -131,13 +146,16 @@ def connect(
     """A session with a Spark Connect server (SPARK_REMOTE names it), which has settings of its own."""
     from pyspark.sql import SparkSession
 
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # SPARK_REMOTE=local starts a server here
+    if (remote or os.environ.get("SPARK_REMOTE", "")).startswith("local"):  # it starts a server here
+        require_java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("tidelog")
     if remote is not None:
         builder = builder.remote(remote)
     for setting, value in settings.items():
         builder = builder.config(setting, value)
-    with _errors_into(directory / "spark.log"):
+    with _errors_into(directory / "spark.log"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # of a pandas that we do not use
         return builder.getOrCreate()
 
 
@@ -177,12 +195,12 @@ def start(
         **given,
     }.items():
         builder = builder.config(name, value)
-    with _errors_into(directory / "spark.log"):
+    with _errors_into(directory / "spark.log", master):
         return builder.getOrCreate()
 
 
 @contextmanager
-def _errors_into(path: Path) -> Iterator[None]:
+def _errors_into(path: Path, master: str = "") -> Iterator[None]:
     """Let processes started meanwhile write their errors to a file: Java is never quiet on its own."""
     sys.stderr.flush()
     kept = os.dup(2)
@@ -191,7 +209,13 @@ def _errors_into(path: Path) -> Iterator[None]:
             os.dup2(log.fileno(), 2)
         yield
     except Exception as error:
-        said = path.read_text(encoding="utf-8", errors="replace")[-2000:].strip()
+        said = path.read_text(encoding="utf-8", errors="replace")
+        if any(text in f"{error}\n{said}" for text in _BAD_MASTER):
+            raise UnsupportedError(
+                f"error[TL0604]: Spark does not start: it does not understand the master {master!r}\n"
+                "  = hint: local, local[4], spark://HOST:PORT, yarn and k8s://https://HOST:PORT are such"
+            ) from None
+        said = said[-2000:].strip()
         hint = f"  = hint: Spark needs Java 17 or later and room to work, {_INSTEAD}"
         raise UnsupportedError(f"error[TL0604]: Spark does not start: {error}\n{said}\n{hint}") from error
     finally:
