@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from tidelog.io.plain import Row
 from tidelog.program.model import Relation
+from tidelog.session.batches import Batch
 from tidelog.session.definition import Definition
 from tidelog.session.report import Reporting
 
@@ -36,7 +37,6 @@ class Operation(NamedTuple):
 
 
 Changed = Mapping[str, tuple[Relation, "Delta", tuple[int, int]]]
-Batch = tuple[str, int]
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Work:
     """A commit to be made: from one definition to another (from none, the first time), and rows.
 
     `forgettable` are relations that are dropped if they hold nothing and nothing speaks of them any more.
-    `batch` is the stream that a commit comes from and its number there, to be kept with the commit.
+    `batch` is what a commit comes from, to be kept with it.
     """
 
     old: Definition | None

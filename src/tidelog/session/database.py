@@ -14,10 +14,11 @@ from tidelog.io.places import output_place
 from tidelog.io.writing import write_files
 from tidelog.program.model import Program, Relation
 from tidelog.session.answer import Answer
-from tidelog.session.backend import Backend, Batch, Operation, Outcome, Work
+from tidelog.session.backend import Backend, Operation, Outcome, Work
+from tidelog.session.batches import Batch, given_batch
 from tidelog.session.changes import ChangeSet
 from tidelog.session.definition import Definition
-from tidelog.session.errors import UnknownRelationError, check_batch, closed, rows_by_relation
+from tidelog.session.errors import UnknownRelationError, closed, rows_by_relation
 from tidelog.session.evaluate import fact_tables
 from tidelog.session.keys import Keys
 from tidelog.session.options import (
@@ -118,7 +119,7 @@ class Database:
         self._reading = RLock()  # nobody reads from an engine while it changes
         self._answers: WeakSet[Answer] = WeakSet()
         self._keys = Keys()
-        self._batches: dict[str, int] = {}  # the last one of each stream
+        self._batches: dict[str, Batch] = {}  # the last one of each stream
         self._streams: list[Stream] = []
         self._subscriptions = Subscriptions()
         for fact in definition.facts:
@@ -248,17 +249,16 @@ class Database:
 
     # --- changing ----------------------------------------------------------------
 
-    def transaction(self, *, batch: Batch | None = None) -> Transaction:
+    def transaction(self, *, batch: tuple[str, int] | Batch | None = None) -> Transaction:
         """Begin a transaction; there is one at a time, another thread waits for its turn.
 
         `batch` is the name of a stream and the number of a batch of it. A batch that has been committed, or a
         later one of the same stream, is not committed again: nothing changes, and the version stays.
         """
         self._check_open()
-        if batch is not None:
-            check_batch(batch)
+        given = None if batch is None else given_batch(batch)
         self._writer.begin()
-        begun = Transaction(self, self._state.definition, self._keys, batch)
+        begun = Transaction(self, self._state.definition, self._keys, given)
         # One that is dropped without an end gives its turn back when it is collected.
         release = finalize(begun, _end, self._writer, self._keys)
         release.atexit, begun.release = False, release
@@ -337,6 +337,11 @@ class Database:
 
     def last_batch(self, stream: str) -> int | None:
         """The number of the last batch of a stream that has been committed."""
+        last = self._batches.get(stream)
+        return None if last is None else last.number
+
+    def committed(self, stream: str) -> Batch | None:
+        """That batch, as it was committed."""
         return self._batches.get(stream)
 
     def write_feed(self, directory: str | Path, relations: Iterable[str] | None = None) -> int:
@@ -383,7 +388,8 @@ class Database:
         with self._reading:
             definition = new = self._state.definition
             batch = transaction.batch
-            if batch is not None and batch[1] <= self._batches.get(batch[0], -1):
+            last = None if batch is None else self._batches.get(batch.stream)
+            if batch is not None and last is not None and batch.number <= last.number:
                 report = Reporting(Report(version=self.version, maintained=self._maintained))
                 changes = ChangeSet(definition.relations, {}, self.version, self._spark)
                 return transaction.committed(changes, report)
@@ -448,7 +454,7 @@ class Database:
                 self._backend = backend
                 self._state = _State(outcome.definition, work.version, report)
                 if work.batch is not None:
-                    self._batches[work.batch[0]] = work.batch[1]
+                    self._batches[work.batch.stream] = work.batch
                 if transaction is not None:
                     self._keys.keep()
                     transaction.committed(changes, report)

@@ -82,14 +82,6 @@ def rows_by_relation(what: str, given: object) -> Mapping[str, object]:
     )
 
 
-def check_batch(batch: object) -> None:
-    """Raise TypeError for what is not the name of a stream and the number of a batch."""
-    match batch:
-        case (str(), int(number)) if number >= 0 and not isinstance(number, bool):
-            return
-    raise TypeError(f'a batch is the name of a stream and a number, as in ("orders", 17), not {batch!r}')
-
-
 def no_key(relation: str, columns: Sequence[str]) -> TidelogError:
     """The error of asking by key where there is none."""
     return TidelogError(

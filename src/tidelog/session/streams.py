@@ -1,9 +1,9 @@
 """Streams of Spark that a database follows: each micro-batch is one commit, and is committed once.
 
 Spark numbers the batches of a stream, and notes in its checkpoint which ones are done. After a crash it
-brings the last one again. The number of a batch is committed together with its rows, so one that is
-brought again is passed over; and a checkpoint that does not go with the store is found out, because
-the numbers do not follow each other.
+brings the last one again. The number of a batch, and when it was planned, are committed together with
+its rows, so one that is brought again is passed over; and a checkpoint that does not go with the store is
+found out, because the numbers do not follow each other or the last one is of another batch.
 
 Over Spark Connect the function that is given batches runs in a process of the server, where there is no
 database: streams need a classic session.
@@ -11,14 +11,16 @@ database: streams need a classic session.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Lock, Thread, get_ident
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tidelog.io.errors import data_error, said
 from tidelog.session import spark_frames
-from tidelog.session.backend import Batch
+from tidelog.session.batches import Batch
 from tidelog.session.transaction import Transaction
 from tidelog.session.writer import Writer
 from tidelog.syntax.errors import TidelogError
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
 CHANGE_TYPE = "_change_type"
 WORDS = ("availableNow", "once")
+_STOPS_OTHERS = "spark.sql.streaming.stopActiveRunOnRestart"
+_STARTING = Lock()
 
 Into = str | Callable[[Transaction, Any], object]
 Trigger = str | Mapping[str, object]
@@ -46,8 +50,8 @@ class Home(Protocol):
     def transaction(self, *, batch: Batch | None = None) -> Transaction:
         """Begin a transaction."""
 
-    def last_batch(self, stream: str) -> int | None:
-        """The number of the last batch of a stream that has been committed."""
+    def committed(self, stream: str) -> Batch | None:
+        """The last batch of a stream that has been committed."""
 
 
 class Stream:
@@ -78,7 +82,8 @@ class Stream:
             if checkpoint is not None:
                 writer = writer.option("checkpointLocation", str(checkpoint))
             how = _trigger(trigger)
-            self.query = (writer.trigger(**how) if how else writer).start()
+            with _alone(frame):
+                self.query = (writer.trigger(**how) if how else writer).start()
         except Exception as error:
             raise _failed(f"Spark does not start the stream {self.name}", error) from error
         self._begun.set()
@@ -100,13 +105,16 @@ class Stream:
 
     def _commit(self, batch: DataFrame, number: int) -> None:
         stream = str(self.query.id)  # Spark gives each checkpoint one
-        last = self._home.last_batch(stream)
-        if number != last:
-            expected = 0 if last is None else last + 1
+        brought = Batch(stream, number, _planned(self.query, batch, number))
+        last = self._home.committed(stream)
+        if last is None or last.number != number:
+            expected = 0 if last is None else last.number + 1
             if number != expected and (last is not None or self._stored):
-                raise _out_of_step(self.name, number, last)
-            with self._home.transaction(batch=(stream, number)) as tx:
+                raise _out_of_step(self.name, brought, last)
+            with self._home.transaction(batch=brought) as tx:
                 into(tx, self._into, batch)
+        elif last.planned not in (None, brought.planned):
+            raise _out_of_step(self.name, brought, last)
         if self._feed is not None:
             self._feed.catch_up()
 
@@ -197,12 +205,50 @@ def _trigger(given: Trigger | None) -> dict[str, Any]:
     return dict(given or {})
 
 
+@contextmanager
+def _alone(frame: DataFrame) -> Iterator[None]:
+    """Have Spark refuse a stream whose checkpoint another one uses, which it would stop otherwise."""
+    conf = frame.sparkSession.conf
+    with _STARTING:
+        before = conf.get(_STOPS_OTHERS, None)
+        conf.set(_STOPS_OTHERS, "false")
+        try:
+            yield
+        finally:
+            if before is None:
+                conf.unset(_STOPS_OTHERS)
+            else:
+                conf.set(_STOPS_OTHERS, before)
+
+
+def _planned(query: Any, batch: DataFrame, number: int) -> int:
+    """When Spark planned a batch, in milliseconds, as its checkpoint has it."""
+    session: Any = batch.sparkSession
+    root = query._jsq.streamingQuery().resolvedCheckpointRoot()
+    path = session._jvm.org.apache.hadoop.fs.Path(root, f"offsets/{number}")
+    system = path.getFileSystem(session._jsparkSession.sessionState().newHadoopConf())
+    file = system.open(path)
+    try:
+        text = bytes(file.readAllBytes()).decode()
+    finally:
+        file.close()
+    return int(json.loads(text.splitlines()[1])["batchTimestampMs"])  # after the version of the file
+
+
 def _failed(what: str, error: Exception) -> StreamError:
-    return StreamError(f"error[TL0810]: {what}\n  = note: {said(error)}")
+    java: Any = getattr(error, "java_exception", None)  # of what PySpark has no exception for
+    note = said(error) if java is None else str(java.getMessage()).partition("\n")[0]
+    return StreamError(f"error[TL0810]: {what}\n  = note: {note}")
 
 
-def _out_of_step(name: str, number: int, last: int | None) -> StreamError:
-    had = "has had none of them" if last is None else f"has had those up to {last}"
+def _out_of_step(name: str, brought: Batch, last: Batch | None) -> StreamError:
+    number = brought.number
+    if last is None:
+        had = "has had none of them"
+    elif last.number == number:
+        had = "has had another one of that number"
+    else:
+        had = f"has had those up to {last.number}"
     return StreamError(
         f"error[TL0811]: the checkpoint of the stream {name} does not go with the store\n"
         f"  = note: the checkpoint goes on with batch {number}, and the store {had}\n"

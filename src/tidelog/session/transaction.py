@@ -17,7 +17,8 @@ from tidelog.io.spark_files import facts_frame
 from tidelog.program.model import Column, Relation
 from tidelog.program.types import UNKNOWN
 from tidelog.session import spark_frames
-from tidelog.session.backend import Batch, Operation
+from tidelog.session.backend import Operation
+from tidelog.session.batches import Batch
 from tidelog.session.changes import ChangeSet
 from tidelog.session.definition import Definition, Types, columns_with
 from tidelog.session.errors import UnknownRelationError, ended, no_key, not_committed

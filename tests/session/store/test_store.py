@@ -14,6 +14,7 @@ import pytest
 
 from tests.session.states import GRAPH, TYPED
 from tidelog import Database, ProgramError, TidelogError, UnknownRelationError
+from tidelog.session.store.manifest import Manifest, sealed, unsealed
 
 ENGINE = "substitution"
 
@@ -154,6 +155,13 @@ def test_batches_are_kept(tmp_path: Path) -> None:
         assert (db.version, len(db["Edge"])) == (2, 2)
         db.commit(insert={"Edge": [(8, 8)]})
         assert json.loads((tmp_path / "manifests/00000003.json").read_text())["batches"] == {"orders": 1}
+
+
+def test_a_manifest_of_before_times_were_kept(tmp_path: Path) -> None:
+    with opened(tmp_path, TYPED) as db:
+        body = unsealed(db.store.manifest(0).text())
+    assert body.pop("planned") == {}
+    assert Manifest.read(sealed(body)).planned == {}
 
 
 # --- opening again ------------------------------------------------------------------

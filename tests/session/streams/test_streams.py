@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from shutil import copytree, rmtree
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
@@ -98,6 +99,32 @@ def test_each_batch_is_committed_once(
             assert db.version == before
 
 
+def test_a_batch_that_is_planned_again(
+    classic: SparkSession, tmp_path: Path, changes: DataFrame, put: Callable[[int, Changes], None]
+) -> None:
+    """From a checkpoint that lacks the last batch: its number comes with other rows."""
+    checkpoint = tmp_path / "checkpoint"
+    with Database(TYPED, spark=classic, store=tmp_path / "store") as db:
+        for number in (0, 1):
+            put(number, [("insert", number, number)])
+            db.stream(changes, "Edge", checkpoint=checkpoint, trigger="availableNow").awaitTermination()
+            if number == 0:
+                copytree(checkpoint, tmp_path / "copy")
+    rmtree(checkpoint)
+    put(2, [("insert", 2, 2)])
+    whole = classic.readStream.schema(SCHEMA).json(str(tmp_path / "in"))
+    with Database(spark=classic, store=tmp_path / "store") as db:
+        stream = db.stream(whole, "Edge", checkpoint=tmp_path / "copy", trigger="availableNow")
+        with pytest.raises(StreamError) as caught:
+            stream.awaitTermination()
+        assert str(caught.value).splitlines()[:3] == [
+            "error[TL0811]: the checkpoint of the stream Edge does not go with the store",
+            "  = note: the checkpoint goes on with batch 1, and the store has had another one of that number",
+            "  = note: nothing has been changed",
+        ]
+        assert (db.version, list(db["Edge"])) == (2, [(0, 0), (1, 1)])
+
+
 def _note(store: Path, version: int) -> dict[str, object]:
     return {
         "version": version,
@@ -151,6 +178,23 @@ def test_a_function_for_batches(
             other.stop()
     assert (other.isActive, other.exception()) == (False, None)
     assert repr(other) == "<tidelog stream other, ended>"
+
+
+def test_a_checkpoint_has_one_stream(
+    classic: SparkSession, tmp_path: Path, changes: DataFrame, put: Callable[[int, Changes], None]
+) -> None:
+    with Database(TYPED, spark=classic) as db:
+        put(0, [("insert", 1, 2)])
+        stream = db.stream(changes, "Edge", checkpoint=tmp_path / "checkpoint")
+        stream.processAllAvailable()
+        with pytest.raises(StreamError) as caught:
+            db.stream(changes, "Edge", name="other", checkpoint=tmp_path / "checkpoint")
+        assert str(caught.value).startswith("error[TL0810]: Spark does not start the stream other\n")
+        assert "is already active" in str(caught.value)
+        put(1, [("insert", 2, 3)])
+        stream.processAllAvailable()
+        assert list(db["Edge"]) == [(1, 2), (2, 3)]
+    assert classic.conf.get("spark.sql.streaming.stopActiveRunOnRestart", None) is None
 
 
 def test_what_does_not_begin(classic: SparkSession, changes: DataFrame) -> None:

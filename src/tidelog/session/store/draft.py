@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from tidelog.program.model import Relation
+from tidelog.session.batches import Batch
 from tidelog.session.definition import Definition
 from tidelog.session.spark_frames import FrameDelta, InSpark
 from tidelog.session.store.errors import StoreError, not_written, overtaken
@@ -47,7 +48,7 @@ class Draft:
         changed: Changed,
         words: Mapping[str, Words],
         program: StoredProgram | None,
-        batch: tuple[str, int] | None,
+        batch: Batch | None,
     ) -> None:
         """Write all files: what has changed, what was said of explicit facts, and the program if it is new.
 
@@ -70,7 +71,7 @@ class Draft:
         changed: Changed,
         words: Mapping[str, Words],
         program: StoredProgram | None,
-        batch: tuple[str, int] | None,
+        batch: Batch | None,
     ) -> None:
         before = self._before
         entries: dict[str, Entry] = {}
@@ -90,9 +91,16 @@ class Draft:
                 made = self._changed(made, changes[name][1])
             facts = self._facts(relation, was.explicit, words.get(name, ())) if name in derived else None
             entries[name] = replace(made, facts=facts)
-        batches = {**({} if before is None else before.batches), **({} if batch is None else dict([batch]))}
+        batches, planned = ({}, {}) if before is None else (dict(before.batches), dict(before.planned))
+        if batch is not None:
+            batches[batch.stream] = batch.number
+            planned.pop(batch.stream, None)
+            if batch.planned is not None:
+                planned[batch.stream] = batch.planned
         path = self._program(program)
-        self._manifest = Manifest(self.version, self.time, path, entries, changes, batches, self._store.token)
+        self._manifest = Manifest(
+            self.version, self.time, path, entries, changes, batches, planned, self._store.token
+        )
         named = self._manifest.paths()
         self._store.files.settle([path for path in self._paths if path in named])
         self._remove([path for path in self._paths if path not in named])  # became part of others at once

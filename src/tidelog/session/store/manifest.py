@@ -79,7 +79,8 @@ class Entry:
 class Manifest:
     """A version. `program` is the path of its program; `changes` is what it changed, by relation.
 
-    `batches` has the number of the last batch of each stream. `token` tells who wrote it.
+    `batches` has the number of the last batch of each stream, `planned` when Spark planned it, in
+    milliseconds, if it was Spark. `token` tells who wrote it.
     """
 
     version: int
@@ -88,6 +89,7 @@ class Manifest:
     entries: Mapping[str, Entry]
     changes: Mapping[str, tuple[Relation, Level]] = field(default_factory=dict)
     batches: Mapping[str, int] = field(default_factory=dict)
+    planned: Mapping[str, int] = field(default_factory=dict)
     token: str = ""
 
     def paths(self) -> set[str]:
@@ -105,6 +107,7 @@ class Manifest:
             "token": self.token,
             "program": self.program,
             "batches": dict(self.batches),
+            "planned": dict(self.planned),
             "changes": {
                 name: {"columns": _columns(relation), **_level(level)}
                 for name, (relation, level) in self.changes.items()
@@ -124,6 +127,7 @@ class Manifest:
             {name: _read_entry(name, entry) for name, entry in body["relations"].items()},
             {name: (_read_relation(name, made), _read_level(made)) for name, made in body["changes"].items()},
             body["batches"],
+            body.get("planned", {}),  # older manifests have none
             body["token"],
         )
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 from tidelog.io.plain import rows_of_table
 from tidelog.program.model import Relation
 from tidelog.session.backend import Backend, Operation
+from tidelog.session.batches import Batch
 from tidelog.session.definition import Definition
 from tidelog.session.errors import UnknownRuleError
 from tidelog.session.spark_frames import GivenFrame
@@ -66,7 +67,7 @@ class Opened:
                 else:
                     yield relation, store.table(relation, entry.explicit, exact=exact)
 
-    def begin(self, database: Database, keys: Keys, batches: dict[str, int]) -> None:
+    def begin(self, database: Database, keys: Keys, batches: dict[str, Batch]) -> None:
         """Have a database begin: with keys and batches, a first version, or what its program has changed.
 
         If that fails, the database is closed.
@@ -76,7 +77,8 @@ class Opened:
             if latest is None:
                 database.report  # noqa: B018  (derives what the program alone says, and so makes a version)
                 return
-            batches.update(latest.batches)
+            for stream, number in latest.batches.items():
+                batches[stream] = Batch(stream, number, latest.planned.get(stream))
             for name, entry in latest.entries.items():
                 relation = self.definition.relations[name]
                 if relation.key:
