@@ -253,6 +253,15 @@ class Auto:
         self._choose(stratum, self._ranked.name, f"{changes}{guess}, recomputing took {_ms(past.full)}")
         return reports
 
+    def starting(self, stratum: Stratum) -> float | None:
+        """The seconds that recomputing takes."""
+        past = self._past.get(stratum.relations)
+        return None if past is None else past.full
+
+    def expect(self, stratum: Stratum, cost: float) -> None:
+        """Recomputing took so many seconds, in another process."""
+        self._took(stratum, cost)
+
     def _full(self, stratum: Stratum, keeper: Keeper, watch: Watch, why: str) -> list[PhaseReport]:
         self._choose(stratum, self._recompute.name, why)
         started = perf_counter()

@@ -296,9 +296,13 @@ class DBSP:
                 keeper.drop(name)
         return [_attributed(report, turning)]
 
+    def owned(self, stratum: Stratum) -> Mapping[str, Relation]:
+        """The rewrites of a stratum, given as it was when it was last brought up to date."""
+        return self._circuit(StratumChange(stratum)).after
+
     def forget(self, stratum: Stratum, keeper: Keeper) -> None:
-        """Give up what is kept for a stratum, given as it was when it was last brought up to date."""
-        for name in self._circuit(StratumChange(stratum)).after:
+        """Give up the rewrites of a stratum."""
+        for name in self.owned(stratum):
             keeper.drop(name)
 
     def _circuit(self, change: StratumChange) -> Circuit:

@@ -103,6 +103,14 @@ class Elastic:
             keeper.undo(stratum.relations)  # step 16
             return [PhaseReport(phase="update abandoned"), *renewal(self, stratum, keeper, watch)]
 
+    def starting(self, stratum: Stratum) -> float | None:
+        """What the last Bootstrap has cost."""
+        return self.bootstraps.get(stratum.relations)
+
+    def expect(self, stratum: Stratum, cost: float) -> None:
+        """A Bootstrap has cost so much, in another process."""
+        self.bootstraps[stratum.relations] = int(cost)
+
     def _allowed(self, stratum: Stratum) -> int | None:
         """What an Update may cost; None if no Bootstrap is known."""
         last = self.bootstraps.get(stratum.relations)

@@ -9,14 +9,14 @@ turns, and a change of kind means starting the stratum anew (`update.py` has the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from tidelog.plan.executor import Task as Materialising
 from tidelog.plan.executor import Watch
 from tidelog.plan.maintenance import Abandoned, Keeper, Maintaining, PhaseReport
-from tidelog.program.model import Rule, Stratum
+from tidelog.program.model import Relation, Rule, Stratum
 
 Work = Maintaining | Materialising
 
@@ -78,6 +78,26 @@ class Algorithm(Protocol):
         self, change: StratumChange, keeper: Keeper, watch: Watch, budget: int | None
     ) -> list[PhaseReport]:
         """Bring the stratum up to date. Raises Abandoned past `budget` (see `Keeper.keep_going`)."""
+
+
+class Forgetting(Protocol):
+    """An algorithm that keeps relations of its own for a stratum."""
+
+    def owned(self, stratum: Stratum) -> Mapping[str, Relation]:
+        """These relations; `stratum` is as it was when it was last brought up to date."""
+
+    def forget(self, stratum: Stratum, keeper: Keeper) -> None:
+        """Give them up."""
+
+
+class Weighing(Protocol):
+    """An algorithm that goes by what starting a stratum has cost, in whatever it counts."""
+
+    def starting(self, stratum: Stratum) -> float | None:
+        """What it has cost; None: that is not known."""
+
+    def expect(self, stratum: Stratum, cost: float) -> None:
+        """It would cost so much, as `starting` has said before."""
 
 
 @dataclass(frozen=True)

@@ -37,22 +37,22 @@ holds nothing is started.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Protocol
 
 from tidelog.maintain.algorithms import named
 from tidelog.maintain.auto import Auto
 from tidelog.maintain.counting import Counts
 from tidelog.maintain.dred import DRed
 from tidelog.maintain.groups import Groups
+from tidelog.maintain.notes import USELESS, Note, Unfit, stratum_of
 from tidelog.maintain.protocol import Algorithm, Choice, StratumChange, renewal
 from tidelog.maintain.ranked import Ranked
 from tidelog.maintain.seminaive import Recompute, StratumWatch, unwatched
 from tidelog.plan.executor import Progress
 from tidelog.plan.executor import unwatched as unwatched_task
 from tidelog.plan.maintenance import Abandoned, Keeper, PhaseReport
-from tidelog.program.model import Rule, Stratum
+from tidelog.program.model import Relation, Rule, Stratum
 from tidelog.program.strata import body_relations
 
 LOG = logging.getLogger("tidelog")
@@ -68,13 +68,6 @@ class Upkeep:
     algorithm: str
     why: str
     phases: list[PhaseReport]
-
-
-class Forgetting(Protocol):
-    """An algorithm that keeps relations of its own for a stratum."""
-
-    def forget(self, stratum: Stratum, keeper: Keeper) -> None:
-        """Give them up; `stratum` is as it was when it was last brought up to date."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +111,7 @@ class Maintenance:
 
     def begin(self, strata: Sequence[Stratum]) -> None:
         """Begin a commit; before any fact is asserted or retracted."""
+        self._prepare()  # what came with `restore`
         self.keeper.begin()
         self._next = (tuple(strata), dict(self._numbers))
         if self._next[0] is not self.strata:
@@ -134,11 +128,7 @@ class Maintenance:
             self.strata, self._plan = strata, None
         self.keeper.commit()
         self._next = None
-        try:
-            self._prepare()
-        except Exception:  # it only saves the next commit time, and this one stands
-            LOG.warning("a stratum could not be prepared for updates", exc_info=True)
-            self.keeper.rollback()
+        self._prepare()
 
     def drop(self, relation: str) -> None:
         """Forget a relation that no rule reads or derives any more; after `update`, before `commit`."""
@@ -152,20 +142,28 @@ class Maintenance:
         Keepers then make the indexes that updates need now, and not in the next commit.
         """
         started, self._started = self._started, []
-        for stratum in started:
-            if stratum not in self.strata:
-                continue  # its last rule has gone
-            algorithm = self._numbers[stratum.relations[0]].algorithm
-            sizes = [self.keeper.size(name) for name in (*stratum.relations, *_reads(stratum))]
-            if max(sizes) >= WORTH_PREPARING and not isinstance(algorithm, Recompute):
-                if isinstance(algorithm, Auto) and algorithm.policy == "full":
-                    continue
-                self.keeper.begin()
-                for name in _reads(stratum):
-                    self.keeper.retract_rows(name, [])
-                    self.keeper.assert_rows(name, [])
-                algorithm.update(self._steady_one(stratum).change, self.keeper, unwatched_task, None)
-                self.keeper.commit()
+        try:
+            for stratum in started:
+                if stratum in self.strata:  # else its last rule has gone
+                    self._prepare_one(stratum)
+        except Exception:  # it only saves the next commit time, and this one stands
+            LOG.warning("a stratum could not be prepared for updates", exc_info=True)
+            self.keeper.rollback()
+
+    def _prepare_one(self, stratum: Stratum) -> None:
+        carried = self._numbers[stratum.relations[0]]
+        algorithm = carried.algorithm
+        sizes = [self.keeper.size(name) for name in (*stratum.relations, *_reads(stratum))]
+        if max(sizes) < WORTH_PREPARING or isinstance(algorithm, Recompute) or carried.kind == USELESS:
+            return
+        if isinstance(algorithm, Auto) and algorithm.policy == "full":
+            return
+        self.keeper.begin()
+        for name in _reads(stratum):
+            self.keeper.retract_rows(name, [])
+            self.keeper.assert_rows(name, [])
+        algorithm.update(self._steady_one(stratum).change, self.keeper, unwatched_task, None)
+        self.keeper.commit()
 
     def rollback(self) -> None:
         """Nothing has happened."""
@@ -183,6 +181,70 @@ class Maintenance:
             if self._concerned(one, explicit):  # step 3
                 found.append(self._bring_up_to_date(one.change, numbers, watch))
         return found
+
+    # --- from one process to another -------------------------------------------------
+
+    def owned(self) -> dict[str, Relation]:
+        """The relations that algorithms keep for themselves; between commits."""
+        found: dict[str, Relation] = {}
+        for carried in dict.fromkeys(self._numbers.values()):
+            if self._is_whole(carried):
+                found.update(_owned(carried))
+        return found
+
+    def notes(self) -> list[Note]:
+        """What the tuples of derived relations carry, for `restore`; between commits."""
+        found = []
+        derived = _relations(self.strata)
+        for carried in dict.fromkeys(self._numbers[name] for name in derived):
+            stratum, algorithm = carried.stratum, carried.algorithm
+            if self._is_whole(carried):
+                starting = getattr(algorithm, "starting", None)  # a `Weighing` algorithm
+                cost = None if starting is None else starting(stratum)
+                found.append(Note(stratum.relations, carried.kind, algorithm.name, cost))
+            else:
+                names = tuple(name for name in derived if self._numbers[name] is carried)
+                found.append(Note(names, USELESS, self._counts.name))
+        return found
+
+    def _is_whole(self, carried: _Numbers) -> bool:
+        """Whether a stratum has its numbers: rules may have moved its relations to others."""
+        stratum = carried.stratum
+        return stratum in self.strata and all(self._numbers[name] is carried for name in stratum.relations)
+
+    def restore(self, strata: Sequence[Stratum], notes: Iterable[Note]) -> dict[str, Relation]:
+        """Go on with what another process has left; first of all. Raises Unfit where that cannot be.
+
+        The relations that algorithms keep for themselves, which have to be restored too.
+        """
+        self.strata = tuple(strata)
+        owned: dict[str, Relation] = {}
+        for note in notes:
+            stratum, algorithm = stratum_of(note, strata), self._known(note)
+            if note.cost is not None and hasattr(algorithm, "expect"):
+                algorithm.expect(stratum, note.cost)
+            carried = _Numbers(note.kind, stratum, algorithm)
+            self._numbers.update(dict.fromkeys(note.relations, carried))
+            owned.update(_owned(carried))
+        missing = [name for name in _relations(strata) if name not in self._numbers]
+        if missing:
+            raise Unfit(f"nothing is said of {missing[0]}")
+        self._started = list(self.strata)
+        self.keeper.derives(_relations(self.strata))
+        return owned
+
+    def _known(self, note: Note) -> Algorithm:
+        """The algorithm that a note speaks of: the one in use, if it is called so. Raises Unfit."""
+        for algorithm in (self._asked(), self._counts, self._groups):
+            if algorithm.name == note.algorithm and note.kind in (algorithm.state, USELESS):
+                return algorithm
+        try:
+            other = self._named.setdefault(note.algorithm, named(note.algorithm))
+        except ValueError as error:
+            raise Unfit(str(error)) from None
+        if other.state != note.kind:
+            raise Unfit(f"{note.algorithm} does not keep {note.kind or 'nothing'}")
+        return other
 
     # --- steps 1 and 2: what has changed in the rules -------------------------------
 
@@ -308,7 +370,7 @@ class Maintenance:
         forget = getattr(old.algorithm, "forget", None)  # a `Forgetting` algorithm
         if forget is not None:
             forget(old.stratum, self.keeper)
-            useless = _Numbers("useless", old.stratum, self._counts)
+            useless = _Numbers(USELESS, old.stratum, self._counts)
             numbers.update({name: useless for name, other in numbers.items() if other is old})
 
     def _asked(self) -> Algorithm:
@@ -318,6 +380,13 @@ class Maintenance:
         if self.algorithm not in self._named:
             self._named[self.algorithm] = named(self.algorithm)
         return self._named[self.algorithm]
+
+
+def _owned(carried: _Numbers) -> Mapping[str, Relation]:
+    """The relations that an algorithm keeps for itself."""
+    owned = getattr(carried.algorithm, "owned", None)  # a `Forgetting` algorithm
+    found: Mapping[str, Relation] = {} if owned is None else owned(carried.stratum)
+    return found
 
 
 def _rules(strata: Iterable[Stratum]) -> set[Rule]:

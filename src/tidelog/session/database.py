@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from tidelog.session.spark_frames import GivenFrame
     from tidelog.session.store.opening import Opened
     from tidelog.session.store.store import Store, Vacuumed
+    from tidelog.session.store.stored import Stored
     from tidelog.session.store.view import View
     from tidelog.session.streams import Into, Stream, Trigger
 
@@ -113,6 +114,7 @@ class Database:
             self._opened = open_store(store, module, spark=spark, maintained=maintained)
             definition, version = self._opened.definition, self._opened.version
         self._state = _State(definition, version, Reporting(Report()))
+        self.opened_at = version  # before what the program has changed since
         self._backend: Backend | None = None
         self._closed = False
         self._writer = Writer()
@@ -230,9 +232,14 @@ class Database:
         if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1:
             raise TidelogError(f"error[TL0806]: cannot keep {keep!r} versions: give a whole number from 1 on")
         self._check_open()
+        store = self.store
         self._writer.begin()
         try:
-            return self.store.vacuum(keep)
+            with self._reading:
+                state = store.state
+                if state is not None and state.version not in store.versions[-keep:]:
+                    cast("Stored", self._started()).save()  # it would go with its version
+            return store.vacuum(keep)
         finally:
             self._writer.end()
 
@@ -421,11 +428,10 @@ class Database:
             self._check_open()
             if self._backend is None:
                 definition = self._state.definition
-                if self._opened is None or self._opened.is_new:
+                operations = []
+                if self._opened is None or self._opened.is_new:  # else the store has them
                     tables = fact_tables(definition.facts, definition.relations)
                     operations = [Operation(True, name, table) for name, table in tables.items()]
-                else:
-                    operations = self._opened.operations()
                 self._carry_out(Work(None, definition, operations, self._state.version), None)
             assert self._backend is not None
             return self._backend
@@ -434,9 +440,9 @@ class Database:
         """Do the work of a commit. Where it raises, everything is as it was before."""
         started = perf_counter()
         first, done = self._backend is None, False
-        backend = self._open() if self._backend is None else self._backend
-        if first and self._opened is not None:
-            backend = self._opened.backend(backend)
+        backend = self._backend
+        if backend is None:
+            backend = self._open() if self._opened is None else self._opened.backend(self._open)
         opened = perf_counter()
         try:
             outcome = backend.prepare(work)
@@ -460,6 +466,8 @@ class Database:
                     transaction.committed(changes, report)
                     self._subscriptions.put(changes, concerned)
                 done = True
+            if self._opened is not None and transaction is not None:
+                cast("Stored", backend).settle()
         except BaseException as error:
             if not done:
                 self._undo(backend, first=first)

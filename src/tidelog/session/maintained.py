@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from tidelog.maintain.notes import Unfit, fingerprint
 from tidelog.maintain.seminaive import unwatched
 from tidelog.maintain.update import Maintenance, Upkeep
 from tidelog.plan.executor import Progress
 from tidelog.plan.maintenance import Delta, Keeper, Row
+from tidelog.plan.saving import Saving
 from tidelog.program.model import Relation, Stratum
 from tidelog.session.backend import Changed, Operation, Outcome, Work
 from tidelog.session.bounded import Bound
 from tidelog.session.definition import Definition
 from tidelog.session.errors import closed
 from tidelog.session.report import Moment, Report, Reporting, Watch, labels
+from tidelog.session.saved import Facts, Saved
 from tidelog.session.spark_frames import EVERYTHING, InSpark
 from tidelog.session.uninterrupted import Uninterrupted
 
@@ -180,6 +183,40 @@ class Maintained:
     def held(self, relation: Relation) -> pa.Table | InSpark:
         """The tuples of a relation, where they are."""
         return self.table(relation)
+
+    # --- from one process to another ---------------------------------------------------
+
+    def saved(self) -> Saved | None:
+        """The answers with all that is known of them, between commits; None: the engine cannot tell."""
+        keeper = self._saving
+        if keeper is None:
+            return None
+        strata, owned = self.maintenance.strata, self.maintenance.owned()
+        names = [name for stratum in strata for name in stratum.relations]
+        fit = fingerprint(strata, self._stored)
+        return Saved(keeper.kind, fit, self.maintenance.notes(), [*names, *owned], keeper.state)
+
+    def restore(self, definition: Definition, saved: Saved, facts: Facts) -> None:
+        """Hold what was saved. Raises Unfit where that is not of use here."""
+        keeper, strata, live = self._saving, definition.strata, definition.live.relations
+        if keeper is None or keeper.kind != saved.kind:
+            raise Unfit(f"it is of the engine {saved.kind}")
+        if fingerprint(strata, live) != saved.fingerprint:
+            raise Unfit("the rules are others")
+        owned = self.maintenance.restore(strata, saved.notes)
+        derived = {name for stratum in strata for name in stratum.relations}
+        if derived | owned.keys() != set(saved.relations):
+            raise Unfit("the relations are others")
+        for name, relation in {**live, **owned}.items():
+            keeper.create(relation)
+            state = saved.table(name) if name in saved.relations else facts(relation)
+            if state is not None:
+                keeper.restore(name, state)
+        self._stored = self._next = dict(live)
+
+    @property
+    def _saving(self) -> Saving | None:
+        return cast("Saving", self.keeper) if hasattr(self.keeper, "kind") else None
 
     @property
     def stored(self) -> Collection[str]:

@@ -22,14 +22,17 @@ from typing import TYPE_CHECKING, cast
 from tidelog.execute import open_executor
 from tidelog.execute.spark.session import acquire, check_session, release, require_pyspark
 from tidelog.execute.spark.settings import PREFIX, process_limit
+from tidelog.maintain.notes import Unfit
 from tidelog.maintain.update import Maintenance
 from tidelog.program.model import Relation
 from tidelog.session.backend import Operation, Outcome, Work
 from tidelog.session.bounded import Outgrown
+from tidelog.session.definition import Definition
 from tidelog.session.given_rows import Given, computed, given_rows, here, there
 from tidelog.session.maintained import Maintained
 from tidelog.session.on_spark import PLACE, OnSpark
 from tidelog.session.report import Watch
+from tidelog.session.saved import Facts, Saved
 from tidelog.session.spark_frames import FrameComparison, FrameDelta, GivenFrame, InSpark, taken_there
 from tidelog.session.uninterrupted import Uninterrupted
 from tidelog.syntax.errors import UnsupportedError
@@ -186,6 +189,23 @@ class Placed:
         operation = Operation(True, relation.name, cast("pa.Table", frame))
         given = computed(self._session, [operation], {relation.name: relation})
         return here(given) if given_rows(given) <= self._limit else None
+
+    # --- from one process to another ---------------------------------------------------
+
+    def saved(self) -> Saved | None:
+        """What it holds, between commits; None: that could only be read while this session lasts."""
+        return None if self._given is None and isinstance(self._current, OnSpark) else self._current.saved()
+
+    def restore(self, definition: Definition, saved: Saved, facts: Facts) -> None:
+        """Hold what was saved, where it was: here or there. Raises Unfit."""
+        if saved.kind == "spark" and not isinstance(self._current, OnSpark) and self._given is not None:
+            self._current.close()
+            self._current = self._there()
+        self._current.restore(definition, saved, facts)
+        if not isinstance(self._current, OnSpark):
+            tuples = sum(self._current.keeper.size(name) for name in self._current.stored)
+            if tuples > self._limit:
+                raise Unfit(f"there are more tuples than {self._most}")
 
     # --- the end -----------------------------------------------------------------------
 

@@ -98,7 +98,8 @@ class Report:
 
     `start_seconds` went into starting the engine, `load_seconds` into handing it the facts. `ignored_inserts`
     counts facts inserted that were there, `ignored_deletes` facts deleted that were not. `version` is the
-    number of the commit. `place` says where answers are kept, and why there, if there is a choice.
+    number of the commit. `place` says where answers are kept, and why there, if there is a choice. `loaded`
+    is the version whose answers have been loaded from a store and not derived, if there is one.
     """
 
     strata: tuple[StratumLine, ...] = ()
@@ -109,6 +110,7 @@ class Report:
     ignored_deletes: int = 0
     maintained: bool = False
     place: str = ""
+    loaded: int | None = None
 
     @property
     def seconds(self) -> float:
@@ -142,15 +144,19 @@ class Report:
         return [row[: len(self.columns)] for row in cells]
 
     def __str__(self) -> str:
-        told = [text for text in (self.place, self.ignored) if text]
+        told = [text for text in (self.place, self._loaded, self.ignored) if text]
         return "\n".join([text_table(self.columns, self.rows(self.strata)), *told])
 
     def _repr_html_(self) -> str:
         if not self.maintained:
             return html_table(self.columns, self.rows(self.strata), "evaluation")
-        told = "; ".join(text for text in (self.place, self.ignored) if text)
+        told = "; ".join(text for text in (self.place, self._loaded, self.ignored) if text)
         caption = f"commit {self.version}" + (f": {told}" if told else "")
         return html_table(self.columns, self.rows(self.strata), caption)
+
+    @property
+    def _loaded(self) -> str:
+        return "" if self.loaded is None else f"loaded from the store: version {self.loaded}"
 
     @property
     def ignored(self) -> str:
@@ -199,6 +205,10 @@ class Reporting:
     def placed(self, place: str) -> None:
         """Say where answers are kept."""
         self._made = replace(self._made, place=place)
+
+    def loaded(self, version: int) -> None:
+        """Say that answers were loaded."""
+        self._made = replace(self._made, loaded=version)
 
     def get(self) -> Report:
         """The report."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,8 @@ from tests.session.states import TYPED
 from tests.session.store.test_store import VALUES, texts
 from tidelog import Database
 from tidelog.session.store.store import Store
+
+relation = pytest.importorskip("tidelog.execute.spark.keep.relation")
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -65,6 +68,31 @@ def test_spark_writes_and_reads(large: SparkSession, tmp_path: Path) -> None:
     with Database(store=tmp_path, engine="substitution") as db:
         assert (db.version, list(db["Path"])) == (3, [(2, 3)])
         assert db.commit(delete={"Path": [(2, 3)]})["Path"].deleted == [(2, 3)]
+
+
+@pytest.mark.parametrize(("algorithm", "most"), [("counting", 1), ("auto", 1_000)])
+def test_answers_are_loaded(
+    algorithm: str, most: int, large: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With their numbers, from what Spark has written, or the driver where it holds all of it."""
+    monkeypatch.setattr(relation, "Limits", partial(relation.Limits, local=most, overlay=most))
+    given = {"Edge": [(1, 2), (2, 3), (3, 1), (3, 4)], "Path": [(2, 3), (9, 9)]}
+    with Database(TYPED, spark=large, store=tmp_path, algorithm=algorithm) as db:
+        db.commit(insert=given)
+        before = db._backend.inner._current.keeper.standing("Path")  # type: ignore[union-attr]
+    (state,) = tmp_path.glob("data/Path/*-state.parquet")
+    assert state.is_dir() is (most == 1)
+    with Database(store=tmp_path, spark=large, algorithm=algorithm) as db:
+        assert db.report.loaded == 1
+        assert db._backend.inner._current.keeper.standing("Path") == before  # type: ignore[union-attr]
+        gone = db.commit(delete={"Edge": [(2, 3)]})["Path"].deleted
+        assert gone == [(1, 1), (1, 3), (1, 4), (3, 3)]  # (2, 3) is given
+        db.commit(insert={"Edge": edges(large, [(4, 9)])})
+        known = list(db["Path"])
+    for options in ({"spark": large}, {"engine": "local"}):
+        with Database(store=tmp_path, **options) as db:
+            assert list(db["Path"]) == known
+            assert db.report.loaded == (3 if "spark" in options else None)
 
 
 def test_small_changes_are_written_in_process(spark: SparkSession, tmp_path: Path) -> None:

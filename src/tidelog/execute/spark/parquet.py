@@ -23,6 +23,7 @@ from pyspark.sql.types import (
 
 from tidelog.execute.spark.cells import representation
 from tidelog.execute.spark.place import literally
+from tidelog.execute.spark.state import count_rows, rows_counted
 from tidelog.execute.spark.types import column_names, column_types, distinct, spark_type, without
 from tidelog.program.model import Relation
 from tidelog.program.types import Type
@@ -47,6 +48,18 @@ def read_cells(spark: SparkSession, relation: Relation, names: Sequence[str], pa
     types = column_types(relation)
     read = spark.read.schema(_schema(relation, names)).parquet(literally(path)).toDF(*column_names(types))
     return read.select(*(F.col(f"c{i}").cast(spark_type(t)).alias(f"c{i}") for i, t in enumerate(types)))
+
+
+def write_state(state: DataFrame, path: str) -> int:
+    """Write a keeper's state, as it is, into a directory of Parquet files; the number of rows."""
+    counted, observation = count_rows(state)
+    counted.write.mode("overwrite").parquet(path)
+    return rows_counted(observation, state)
+
+
+def read_state(spark: SparkSession, path: str) -> DataFrame:
+    """A keeper's state, as it was written."""
+    return spark.read.parquet(literally(path))
 
 
 def cells_without(cells: DataFrame, others: DataFrame, relation: Relation) -> DataFrame:

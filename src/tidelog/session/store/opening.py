@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from tidelog.io.plain import rows_of_table
-from tidelog.program.model import Relation
-from tidelog.session.backend import Backend, Operation
+from tidelog.session.backend import Backend
 from tidelog.session.batches import Batch
 from tidelog.session.definition import Definition
 from tidelog.session.errors import UnknownRuleError
-from tidelog.session.spark_frames import GivenFrame
 from tidelog.session.store.programs import Difference, difference
 from tidelog.session.store.store import Store
 from tidelog.session.store.stored import Stored
 from tidelog.syntax import ast
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from tidelog.session.database import Database
     from tidelog.session.keys import Keys
 
@@ -45,27 +41,9 @@ class Opened:
         """Whether there are no versions yet."""
         return self.store.latest is None
 
-    def backend(self, inner: Backend) -> Backend:
-        """A backend that writes to the store."""
+    def backend(self, inner: Callable[[], Backend]) -> Stored:
+        """A backend that writes to the store, around one that is opened."""
         return Stored(inner, self.store, self.source)
-
-    def operations(self) -> list[Operation]:
-        """The explicit facts of the last version."""
-        return [Operation(True, relation.name, rows) for relation, rows in self._facts()]
-
-    def _facts(self) -> Iterator[tuple[Relation, pa.Table]]:
-        store, latest = self.store, self.store.latest
-        assert latest is not None
-        for name, entry in latest.entries.items():
-            if entry.explicit:
-                relation, exact = self.definition.relations[name], entry.facts is None
-                if store.in_spark(entry.explicit):
-                    frame = store.frame(relation, entry.explicit, exact=exact)
-                    heading = f"cannot read the facts of {name}"
-                    given = GivenFrame(frame, relation.columns, heading, "TL0802", of_changes=False)  # type: ignore[arg-type]
-                    yield relation, cast("pa.Table", given)
-                else:
-                    yield relation, store.table(relation, entry.explicit, exact=exact)
 
     def begin(self, database: Database, keys: Keys, batches: dict[str, Batch]) -> None:
         """Have a database begin: with keys and batches, a first version, or what its program has changed.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -16,6 +17,7 @@ from tidelog.session.store.levels import folded
 from tidelog.session.store.manifest import Entry, Levels, Manifest
 from tidelog.session.store.programs import StoredProgram
 from tidelog.session.store.rows import ArrowSets, SparkSets, recorded
+from tidelog.session.store.states import SUFFIX, State
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,7 +25,8 @@ if TYPE_CHECKING:
     from tidelog.execute.spark.schema import DataFrame, SparkSession
     from tidelog.execute.spark.state import Rows
 
-MANIFESTS, PROGRAMS, DATA = "manifests", "programs", "data"
+MANIFESTS, PROGRAMS, DATA, STATES = "manifests", "programs", "data", "states"
+LOG = logging.getLogger("tidelog")
 
 _MANIFEST = re.compile(r"(\d{8,})\.json")
 _UNFINISHED = re.compile(r"\.\d{8,}\.json")
@@ -52,6 +55,8 @@ class Store:
         self.spark = cast("SparkSession | None", spark)
         self.token = uuid4().hex[:8]  # in the names of all files that are written while it is open
         self.latest: Manifest | None = None
+        self._state: State | None = None
+        self._state_read = False
         try:
             if not self.versions:
                 self._check_empty()  # before anything is made there
@@ -78,7 +83,7 @@ class Store:
 
     def _check_empty(self) -> None:
         """Raise StoreError where there are other files than those of a first commit that was cut short."""
-        known, begun = {MANIFESTS, PROGRAMS, DATA, LOCK}, self.files.names(MANIFESTS)
+        known, begun = {MANIFESTS, PROGRAMS, DATA, STATES, LOCK}, self.files.names(MANIFESTS)
         other = [name for name in self.files.names("") if name not in known]
         other += [path for path in self._written() if not _ours(path)]
         other += [f"{MANIFESTS}/{name}" for name in begun if not _UNFINISHED.fullmatch(name)]
@@ -98,9 +103,8 @@ class Store:
 
     def _written(self) -> list[str]:
         """All files but manifests."""
-        programs = [f"{PROGRAMS}/{name}" for name in self.files.names(PROGRAMS)]
-        folders = [f"{DATA}/{name}" for name in self.files.names(DATA)]
-        return [*programs, *(f"{folder}/{name}" for folder in folders for name in self.files.names(folder))]
+        folders = [PROGRAMS, STATES, *(f"{DATA}/{name}" for name in self.files.names(DATA))]
+        return [f"{folder}/{name}" for folder in folders for name in self.files.names(folder)]
 
     # --- versions ------------------------------------------------------------------
 
@@ -144,6 +148,35 @@ class Store:
     def batch(self, stream: str) -> int | None:
         """The number of the last batch of a stream that has been committed."""
         return self.batches.get(stream)
+
+    # --- the state -------------------------------------------------------------------
+
+    @property
+    def state(self) -> State | None:
+        """The state to begin with, if there is one that can be read."""
+        if not self._state_read:
+            self._state, self._state_read = self._find_state(), True
+        return self._state
+
+    @state.setter
+    def state(self, state: State) -> None:
+        self._state, self._state_read = state, True
+
+    def _find_state(self) -> State | None:
+        names = filter(_ours, self.files.names(STATES))
+        for path in sorted((f"{STATES}/{name}" for name in names), reverse=True):
+            try:
+                state = State.read(path, self.files.read(path).decode())
+                if self.manifest(state.version).token == state.token:
+                    return state
+            except (ValueError, KeyError, TypeError, OSError, StoreError) as error:
+                LOG.warning("%s cannot be read, and answers are derived anew: %s", path, said(error))
+        return None
+
+    def of_states(self) -> set[str]:
+        """All files of states, whether they are named or not."""
+        found = (path for path in self._written() if path.startswith(STATES) or path.endswith(SUFFIX))
+        return {path for path in found if _ours(path)}
 
     # --- rows ------------------------------------------------------------------------
 
@@ -189,10 +222,17 @@ class Store:
     # --- removing ------------------------------------------------------------------------
 
     def vacuum(self, keep: int) -> Vacuumed:
-        """Remove all versions but the last `keep`, and the files that none of these needs."""
+        """Remove all versions but the last `keep`, and the files that none of these needs.
+
+        A state goes with its version.
+        """
         versions = self.versions
         kept = versions[-keep:]
         needed = {path for version in kept for path in self.manifest(version).paths()}
+        if self.state is not None and self.state.version in kept:
+            needed |= self.state.paths()
+        else:
+            self._state = None
         gone = versions[: len(versions) - len(kept)]
         # Manifests first: a crash leaves files that nobody names, never names without files.
         removed = self._remove(manifest_path(version) for version in gone)

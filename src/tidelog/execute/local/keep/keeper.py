@@ -12,7 +12,7 @@ from tidelog.execute.local import layout as local
 from tidelog.execute.local import rounds
 from tidelog.execute.local.executor import WORTH_SHARING, LocalExecutor
 from tidelog.execute.local.join import MAX_ARITY
-from tidelog.execute.local.keep import ending, facts, renewal, traces
+from tidelog.execute.local.keep import ending, facts, renewal, saving, traces
 from tidelog.execute.local.keep import layout as at
 from tidelog.execute.local.keep.assemble import Workshop
 from tidelog.execute.local.keep.delta import CellDelta
@@ -20,6 +20,7 @@ from tidelog.execute.local.keep.groups import regroup
 from tidelog.execute.local.keep.relation import Aside, Ledger, check_rows
 from tidelog.execute.local.keep.running_proof import RunningProof
 from tidelog.execute.local.keep.running_steps import RunningSteps
+from tidelog.execute.local.keep.sweep import KNOWN
 from tidelog.execute.local.keep.tasks import Running, RunningRedeem, RunningSweep, RunningTally
 from tidelog.execute.local.memory import Cells
 from tidelog.execute.local.relation import StoredRelation
@@ -49,6 +50,8 @@ COMPACT_FROM = 10_000  # rows linked nowhere before a relation is written anew
 
 class LocalKeeper(LocalExecutor):
     """Holds relations with marks and brings them up to date with compiled kernels."""
+
+    kind = "local"  # of a `Saving` keeper
 
     def __init__(self, threads: int = 1, share_from: int = WORTH_SHARING) -> None:
         super().__init__(threads, share_from)
@@ -336,6 +339,13 @@ class LocalKeeper(LocalExecutor):
         ledger.keep_numbers()
         renewal.set_ranks(ledger.stored.address, before, ledger.stored.round_ends)
 
+    def derived_once(self, relations: Sequence[str]) -> None:
+        """Count one instance for each tuple that was derived."""
+        for name in relations:
+            ledger = self.ledger(name)
+            if ledger.record[at.NUMBERS]:
+                ledger.numbers[self._renewing[name] :] |= KNOWN | 1
+
     def renewed(self, relations: Sequence[str]) -> None:
         """Mark what is lost and gained against what was set aside."""
         for name in relations:
@@ -382,6 +392,22 @@ class LocalKeeper(LocalExecutor):
             return
         self._ledgers[name] = ledger
         aside.discard()
+
+    # --- from one process to another ---
+
+    def state(self, relation: str) -> pa.Table:
+        """The tuples held, with all that is known of them."""
+        stored, ledger = self.relations[relation], self.ledger(relation)
+        rows = np.flatnonzero(ledger.held())
+        return saving.with_numbers(self.to_table(stored.relation, stored.cells[rows]), ledger, rows)
+
+    def restore(self, relation: str, state: pa.Table) -> None:
+        """Fill a relation with what `state` gave."""
+        stored = self.relations[relation]
+        if super().insert(relation, state) != state.num_rows:
+            raise ValueError(f"{relation} has tuples that are there twice")
+        ledger = self._ledgers[relation] = Ledger(stored)
+        saving.take_numbers(ledger, state)
 
     # --- looking ---
 

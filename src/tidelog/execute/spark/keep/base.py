@@ -69,6 +69,11 @@ def table_of(
 
 def frame_of(spark: SparkSession, entries: Sequence[Entry], types: Sequence[Type]) -> DataFrame:
     """Entries with their marks and numbers."""
+    return spark.createDataFrame(numbered_table(entries, types))
+
+
+def numbered_table(entries: Sequence[Entry], types: Sequence[Type]) -> pa.Table:
+    """Entries with their marks and numbers, on the driver."""
     import pyarrow as pa
 
     more = {
@@ -77,7 +82,7 @@ def frame_of(spark: SparkSession, entries: Sequence[Entry], types: Sequence[Type
         TIMES: pa.array([entry.count for entry in entries], pa.int64()),
         TRACE: pa.array([written(entry.trace) for entry in entries], pa.string()),
     }
-    return spark.createDataFrame(table_of([entry.row for entry in entries], types, more))
+    return table_of([entry.row for entry in entries], types, more)
 
 
 def hidden(frame: DataFrame, rows: DataFrame, types: Sequence[Type]) -> DataFrame:

@@ -33,6 +33,7 @@ from tidelog.syntax.errors import InternalError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark.sql import DataFrame
 
     from tidelog.execute.spark.keep.changes import RowsDelta
     from tidelog.execute.spark.keep.relation import KeptRelation, Limits
@@ -45,6 +46,7 @@ class SparkKeeper(SparkExecutor):
 
     preparing = 0.0  # nothing is prepared
     patience = 20.0  # seconds: a round is a few Spark jobs, and takes its time however few tuples it is about
+    kind = "spark"  # of a `Saving` keeper
 
     def __init__(self, spark: object | None = None, limits: Limits | None = None) -> None:
         from tidelog.execute.spark.keep.relation import Limits
@@ -198,6 +200,9 @@ class SparkKeeper(SparkExecutor):
             renew(self._committing(name))
         self._filled.update(relations)
 
+    def derived_once(self, relations: Sequence[str]) -> None:
+        """Nothing is counted."""
+
     def renewed(self, relations: Sequence[str]) -> None:
         """Mark what is lost and gained against what was set aside."""
         from tidelog.execute.spark.keep.renewal import renewed
@@ -302,6 +307,24 @@ class SparkKeeper(SparkExecutor):
 
     def _starting(self, relations: Iterable[str]) -> bool:
         return any(self._kept[name].aside is not None for name in relations)
+
+    # --- from one process to another -------------------------------------------------------------
+
+    def state(self, relation: str) -> pa.Table | DataFrame:
+        """The tuples held, with all that is known of them; where they are, if they are many."""
+        from tidelog.execute.spark.keep.saving import state
+
+        return state(self._kept[relation])
+
+    def restore(self, relation: str, state: pa.Table | DataFrame) -> None:
+        """Fill a relation with what `state` gave, or with explicit facts."""
+        from tidelog.execute.spark.keep.base import MARKS
+        from tidelog.execute.spark.keep.saving import restore
+
+        if hasattr(state, "column_names") and MARKS not in state.column_names:  # a table of facts
+            self.insert(relation, state)
+        else:
+            restore(self._kept[relation], state)
 
     # --- for tests -------------------------------------------------------------------------------
 

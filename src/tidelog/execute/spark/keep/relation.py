@@ -253,6 +253,13 @@ class KeptRelation:
 
     def _fold(self) -> None:
         """Write near tuples into a new base."""
+        whole, given = self.folded()
+        frame, size = (None, 0) if whole is None else cut(whole)
+        self.base = None if frame is None or not size else Base(frame, size, given)
+        self.near = Near()
+
+    def folded(self) -> tuple[DataFrame | None, int]:
+        """Base and near tuples as one DataFrame, and how many are explicit; between commits."""
         kept = [entry for entry in self.near.entries.values() if entry.marks]
         frames = [frame_of(self.spark, kept, self.types)] if kept else []
         given = sum(entry.marks == GIVEN for entry in kept)
@@ -262,9 +269,7 @@ class KeptRelation:
                 hidden(self.base.frame, self.frame(based), self.types) if based else self.base.frame
             )
             given += self.base.given - sum(entry.base.marks == GIVEN for entry in based if entry.base)
-        frame, size = cut(reduce(DataFrame.unionAll, frames)) if frames else (None, 0)
-        self.base = None if frame is None or not size else Base(frame, size, given)
-        self.near = Near()
+        return (reduce(DataFrame.unionAll, frames) if frames else None), given
 
     def rollback(self) -> None:
         """Everything as it was at `begin`."""
