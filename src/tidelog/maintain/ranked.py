@@ -75,7 +75,8 @@ Departures from DRed, on top of the guard:
   looked for again in rederivation.
 - Delete considers each instance that is lost once, and Insert each one that is gained. So of a tuple
   that Insert has brought, the executor knows how many instances derive it, and the guard need not
-  look for one where none is left: what came by commits goes as cheaply as with counting. If something
+  look for one where none is left: what came by commits goes as cheaply as with counting. So does what
+  was there from the start, if each tuple came by one instance, as in trees and lists. If something
   is also gained below, Delete may consider instances that were never counted (it reads what is
   there after the commit), and the numbers of the tuples it reaches are forgotten.
 """

@@ -316,6 +316,12 @@ class Keeper(Executor, Protocol):
         nothing may run; all relations read as they are now (AFTER), and nothing else.
         """
 
+    def derived_once(self, relations: Sequence[str]) -> None:
+        """Hear, within `renew`, that each tuple derived since then has one instance, and explicit ones none.
+
+        An executor that counts instances (see `Sweep`) can begin with that.
+        """
+
     def renewed(self, relations: Sequence[str]) -> None:
         """End of `renew`: mark what is lost and gained against what was set aside."""
 

@@ -207,6 +207,9 @@ class SubstitutionExecutor:
         for name in relations:
             self._committing(name).renew()
 
+    def derived_once(self, relations: Sequence[str]) -> None:
+        """Nothing is counted."""
+
     def renewed(self, relations: Sequence[str]) -> None:
         """Mark what is lost and gained against what was set aside."""
         for name in relations:

@@ -1,4 +1,7 @@
-"""Of tuples that came by a commit the number of instances is known: it is the right one."""
+"""Of tuples that came by an update the number of instances is known: it is the right one.
+
+It is known of the first ones too, if each of them came by one instance.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,8 @@ def instances(pair: Pair, edges: set[Pair], closed: set[int], paths: set[Pair]) 
 def test_known_counts_are_right(seed: int) -> None:
     rng = random.Random(seed)
     db = Database(PROGRAM, algorithm="ranked")
-    edges: set[Pair] = set()
+    edges: set[Pair] = {(0, 1), (1, 2), (8, 9)}
+    db.commit(insert={"edge": sorted(edges)})
     closed: set[int] = set()
     seen = 0
     for _ in range(40):
@@ -67,3 +71,26 @@ def test_known_counts_are_right(seed: int) -> None:
         for pair, count in found.items():
             assert count == instances(pair, edges, closed, paths), pair
     assert seen > 20
+
+
+def test_each_tuple_came_once() -> None:
+    db = Database(PROGRAM, algorithm="ranked")
+    db.commit(insert={"edge": [(0, 1), (1, 2)], "path": [(7, 8)]})
+    assert known_counts(db) == {(0, 1): 1, (1, 2): 1, (0, 2): 1}
+    db.commit(delete={"edge": [(0, 1)]})
+    assert known_counts(db) == {(1, 2): 1}
+    assert set(db["path"]) == {(1, 2), (7, 8)}
+
+
+def test_a_tuple_came_twice() -> None:
+    db = Database(PROGRAM, algorithm="ranked")
+    db.commit(insert={"edge": [(0, 1), (1, 2), (0, 2)]})
+    assert known_counts(db) == {}
+
+
+def test_a_tuple_was_given_and_derived() -> None:
+    db = Database(PROGRAM, algorithm="ranked")
+    db.commit(insert={"edge": [(0, 1), (1, 2)], "path": [(0, 2)]})
+    assert known_counts(db) == {}
+    db.commit(delete={"path": [(0, 2)]})
+    assert (0, 2) in db["path"]
