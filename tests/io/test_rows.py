@@ -162,6 +162,17 @@ def test_not_rows(rows: object) -> None:
     )
 
 
+def test_a_table_with_some_of_the_names() -> None:
+    with pytest.raises(DataError) as caught:
+        table_of_rows("r", columns("s64 s64"), pa.table({"x1": [1], "y": [2]}))
+    assert str(caught.value) == (
+        "error[TL0504]: cannot insert into r: the names match 1 of 2 columns only\n"
+        "  = note: the columns given are x1, y\n"
+        "  = note: the columns are x0, x1\n"
+        "  = hint: give all of them these names, or none of them to go by position"
+    )
+
+
 def test_table_with_too_many_columns() -> None:
     assert error("s64", pa.table({"a": [1], "b": [2]})) == (
         "error[TL0504]: cannot insert into r: 2 columns instead of 1 (x0: s64)\n"

@@ -341,6 +341,18 @@ def test_arrow() -> None:
     assert db.commit()["R"].to_arrow().num_rows == 0
 
 
+def test_columns_of_a_feed_are_not_doubled() -> None:
+    db = database("input relation R(n: s64, _Change_Type: string)")
+    changes = db.commit(insert={"R": [(1, "insert")]})
+    assert changes["R"].inserted == [(1, "insert")]
+    with pytest.raises(DataError) as caught:
+        changes["R"].to_arrow()
+    assert str(caught.value) == (
+        "error[TL0504]: the changes of R are no table: there would be two columns _Change_Type\n"
+        "  = hint: rename the column; .inserted and .deleted have the tuples"
+    )
+
+
 # --- answers already taken ------------------------------------------------------------------
 
 

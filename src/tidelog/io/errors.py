@@ -79,6 +79,11 @@ def wrong_arity(count: int, columns: Sequence[Column]) -> str:
     return f"{count} column{'s' if count != 1 else ''} instead of {len(columns)} ({expected})"
 
 
+def some_match(count: int, columns: Sequence[Column]) -> str:
+    """A sentence about names of which some are those of columns: to go by position would be a guess."""
+    return f"the names match {count} of {len(columns)} columns only"
+
+
 def said(error: Exception) -> str:
     """The line of a Spark error that tells most: one that begins with the name of a condition."""
     lines = str(error).strip().splitlines() or [type(error).__name__]

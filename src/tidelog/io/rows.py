@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidelog.io.errors import Problems, data_error, wrong_arity, wrong_value
+from tidelog.io.errors import Problems, data_error, some_match, wrong_arity, wrong_value
 from tidelog.io.values import accept, read_integer, shown
 from tidelog.program.arrow import arrow_type, is_text
 from tidelog.program.model import Column, Value
@@ -54,6 +54,7 @@ def table_of_arrow(
 
     from tidelog.io.arrays import column_fits, schema_of
 
+    declared = columns is not None
     if columns is None:
         columns = _unknown_columns(table.num_columns)
     names = [c.name for c in columns]
@@ -64,6 +65,16 @@ def table_of_arrow(
             problems.code,
             f"{problems.heading}: {wrong_arity(table.num_columns, columns)}",
             notes=[f"the columns given are {', '.join(table.column_names) or 'none'}"],
+        )
+    elif declared and (shared := sum(name in names for name in table.column_names)):
+        raise data_error(
+            problems.code,
+            f"{problems.heading}: {some_match(shared, columns)}",
+            notes=[
+                f"the columns given are {', '.join(table.column_names)}",
+                f"the columns are {', '.join(names)}",
+            ],
+            hint="give all of them these names, or none of them to go by position",
         )
     columns = tuple(
         Column(c.name, _type_of_arrow(a.type) if c.type == UNKNOWN else c.type)
@@ -97,6 +108,26 @@ def table_of_arrow(
         for array, column in zip(table.columns, columns, strict=True)
     ]
     return _convert(cells, columns, problems, place, rows=table.num_rows)
+
+
+def fits_columns(table: pa.Table, columns: tuple[Column, ...]) -> bool:
+    """Whether the columns of a table, found by their names, have types that say whether values fit."""
+    types = ((table.schema.field(column.name).type, column.type) for column in columns)
+    return all(
+        _type_of_arrow(theirs) != UNKNOWN if ours == UNKNOWN else _castable(theirs, ours)
+        for theirs, ours in types
+    )
+
+
+def table_of_objects(
+    columns: tuple[Column, ...], rows: list[object], problems: Problems, place: str
+) -> tuple[pa.Table, tuple[Column, ...]]:
+    """Rows that are mappings, one for each row of a file, in the layout of a relation."""
+    cells = _transposed(rows, columns, problems)
+    for i, column in enumerate(columns):
+        if is_text(column.type):
+            cells[i] = [_integer_of(value) for value in cells[i]]
+    return _convert(cells, columns, problems, place, rows=len(rows))
 
 
 # --- what was given ----------------------------------------------------------

@@ -16,6 +16,7 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, cast
 
+from tidelog.io.errors import data_error
 from tidelog.io.plain import Row, rows_of_table
 from tidelog.program.model import Relation
 from tidelog.session.errors import UnknownRelationError
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from tidelog.plan.maintenance import Delta
 
 MOST_SHOWN = 20
+FEED_COLUMNS = ("_change_type", "_commit_version", "_commit_timestamp")
 
 
 class Changes:
@@ -86,6 +88,7 @@ class Changes:
         """A table: the relation's columns, then `_change_type`, `_commit_version`, `_commit_timestamp`."""
         import pyarrow as pa
 
+        self._check_names()
         parts = []
         for side, kind in enumerate(("delete", "insert")):
             table = self._table(side)
@@ -109,7 +112,18 @@ class Changes:
                 "Database(program, spark=session) keeps them there; "
                 "session.createDataFrame(changes.to_arrow()) brings them there",
             )
+        self._check_names()
         return change_feed(self._spark, self.relation, self._delta, self.version, self._time)
+
+    def _check_names(self) -> None:
+        """Raise DataError where a column of the relation has the name of one of a change feed."""
+        taken = [c.name for c in self.relation.columns if c.name.casefold() in FEED_COLUMNS]
+        if taken:
+            raise data_error(
+                "TL0504",
+                f"the changes of {self.relation.name} are no table: there would be two columns {taken[0]}",
+                hint="rename the column; .inserted and .deleted have the tuples",
+            )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Changes):

@@ -15,11 +15,11 @@ from functools import cached_property
 from threading import RLock
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
-from tidelog.io.errors import column_place, data_error, said, wrong_arity, wrong_value
+from tidelog.io.errors import column_place, data_error, said, some_match, wrong_arity, wrong_value
 from tidelog.io.lines import line_problem
 from tidelog.io.values import accept, read_integer, shown
 from tidelog.program.model import Column, Relation, Value
-from tidelog.program.types import STRING, UNKNOWN
+from tidelog.program.types import S64, STRING, UNKNOWN
 from tidelog.syntax.errors import DataError, TidelogError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -139,8 +139,11 @@ def given_frame(
     from tidelog.execute.spark.schema import (
         CHANGE_COLUMNS,
         CHANGE_TYPE,
+        COMMIT_VERSION,
         advice,
         cells_of,
+        half_matching,
+        is_integer,
         places,
         takes,
         type_of,
@@ -165,9 +168,23 @@ def given_frame(
             notes=[f"its columns are {_listed(fields)}"],
             hint="tx.insert and tx.delete take rows without it",
         )
+    declared = columns is not None
     if columns is None:
         columns = tuple(Column(f"c{i}", UNKNOWN) for i in range(len(chosen)))
     where = places(names, columns)
+    shared = half_matching(names, columns) if declared else 0
+    if where is not None and shared:
+        ours = ", ".join(column.name for column in columns)
+        raise data_error(
+            code,
+            f"{heading}: {some_match(shared, columns)}",
+            notes=[
+                *notes,
+                f"the columns of the DataFrame are {_listed(fields)}",
+                f"those of {relation} are {ours}",
+            ],
+            hint="df.withColumnRenamed(...) renames a column, df.toDF(...) all of them",
+        )
     if where is None:
         hint = "select the columns that are wanted: df.select(...)"
         if CHANGE_TYPE in names and not of_changes:
@@ -190,6 +207,11 @@ def given_frame(
             ours = "has no type yet" if column.type == UNKNOWN else f"is {column.type}"
             lines.append(f"  --> {column_place(i, column)} {ours}, {theirs}")
             hints.append(advice(field.name, field.dataType, column.type))
+    for field in fields if of_changes else []:
+        if field.name == COMMIT_VERSION and not is_integer(field.dataType):
+            theirs = f"`{field.name}` of the DataFrame is {field.dataType.simpleString()}"
+            lines.append(f"  --> {field.name} is s64, {theirs}")
+            hints.append(advice(field.name, field.dataType, S64))
     if lines:
         what = "a column does not fit" if len(lines) == 1 else f"{len(lines)} columns do not fit"
         raise data_error(code, f"{heading}: {what}", lines, notes, "\n  = hint: ".join(hints))

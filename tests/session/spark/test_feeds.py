@@ -95,6 +95,15 @@ def test_what_cannot_be_applied(spark: SparkSession) -> None:
             "  = note: the columns of the DataFrame are from: bigint, to: bigint, _change_type: string\n"
             "  = hint: tx.apply takes a DataFrame with _change_type"
         )
+        for type in ("double", "string"):
+            schema = f"from long, to long, _change_type string, _commit_version {type}"
+            with pytest.raises(DataError) as caught:
+                tx.apply("Edge", spark.createDataFrame([], schema))
+            assert str(caught.value) == (
+                "error[TL0504]: cannot change Edge: a column does not fit\n"
+                f"  --> _commit_version is s64, `_commit_version` of the DataFrame is {type}\n"
+                '  = hint: _commit_version: convert it, as in F.col("_commit_version").cast("bigint")'
+            )
         with pytest.raises(UnsupportedError, match="TL0612"):
             tx.apply("Edge", [(1, 2, "insert")])  # type: ignore[arg-type]
     with Database(TYPED, engine="substitution").transaction() as tx:

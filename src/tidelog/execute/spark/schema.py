@@ -169,6 +169,21 @@ def places(names: Sequence[str], columns: Sequence[Column]) -> list[int] | None:
     return list(range(len(columns)))
 
 
+def half_matching(names: Sequence[str], columns: Sequence[Column]) -> int:
+    """How many of the names are those of our columns, where only some are; 0 where all are, or none."""
+    ours = [column.name for column in columns]
+    for spelt in (str, str.casefold):
+        if sorted(map(spelt, names)) == sorted(map(spelt, ours)):
+            return 0
+    known = {name.casefold() for name in ours}
+    return sum(name.casefold() in known for name in names)
+
+
+def is_integer(theirs: DataType) -> bool:
+    """Whether a Spark type is one of integers that a number of a version may have."""
+    return any(type == theirs for type, _ in _INTEGERS)
+
+
 def cells_of(
     frame: DataFrame, where: Sequence[int], columns: Sequence[Column], *, of_changes: bool
 ) -> DataFrame:
