@@ -124,6 +124,44 @@ def test_long_integers_in_columns(spark: SparkSession, tmp_path: Path) -> None:
             assert values(read_facts(r, place).table) == sorted(rows), (format, name)
 
 
+def test_json_goes_round(spark: SparkSession, tmp_path: Path) -> None:
+    """Numbers for which JSON has no plain way, and text that looks like a time, from either side to both."""
+    r = relation("u64 double float bigint string")
+    inf, nan = float("inf"), float("nan")
+    rows: list[tuple[object, ...]] = [
+        (1, nan, -inf, -7, "NaN"),
+        (2, inf, 0.5, 10**30, "2026-11-16"),
+        (2**64 - 1, -0.5, nan, 1, ""),
+    ]
+    table = table_of_rows("r", r.columns, rows)[0]
+    for name, tuples in (("here", table), ("spark", rows_of(spark, r, table))):
+        place = Place("json", str(tmp_path / name))
+        write_all([Sink(r, tuples, place)])
+        assert repr(values(read_facts(r, place).table)) == repr(values(table)), name
+        frame = facts_frame(spark, r, place, small=0)
+        assert frame is not None
+        with Database(
+            "input relation r(x0: u64, x1: double, x2: float, x3: bigint, x4: string)", spark=spark
+        ) as db:
+            db.commit(insert={"r": frame})
+            assert repr(list(db["r"])) == repr(rows), name
+
+
+def test_json_that_is_wrong(tmp_path: Path) -> None:
+    r, place = relation("u64 double"), Place("json", str(tmp_path / "r.json"))
+    for line, message in (
+        (b'{"x0": -1, "x1": 0.5}', r"row 2: column 1 \(x0\): -1 is outside u64"),
+        (b'{"x0": 1, "x1": "inf"}', r"row 2: column 2 \(x1\): 'inf' is not a double"),
+        (b'{"x0": 1}', "row 2: "),
+        (b'{"x0": 1, "x1": 0.5', r"r\.json:2"),
+        (b"[1, 0.5, 2]", "row 2: 3 columns instead of 2"),
+        (b'{"x0": 1, "x1": 0.5, "y": \xff}', r"r\.json:2"),
+    ):
+        (tmp_path / "r.json").write_bytes(b'{"x0": 18446744073709551615, "x1": NaN}\n' + line + b"\n")
+        with pytest.raises(DataError, match=message):
+            read_facts(r, place)
+
+
 def test_large_text_becomes_one_file_in_order(spark: SparkSession, tmp_path: Path) -> None:
     """The same file that this process writes, byte by byte, though tasks wrote it in pieces."""
     r = relation("bigint double string u64", headers="true", rfc4180="true")

@@ -23,20 +23,27 @@ def read_table(relation: Relation, format: str, path: Path) -> tuple[pa.Table, t
     import pyarrow as pa
 
     from tidelog.io.arrays import table_of
-    from tidelog.io.rows import table_of_arrow
+    from tidelog.io.objects import objects_of
+    from tidelog.io.rows import fits_columns, table_of_arrow, table_of_objects
 
+    heading = f"cannot read the facts of {relation.name} in {path}"
+    problems = Problems(heading, "TL0501", "malformed")
     try:
         tables = [_read(format, file) for file in parts(path)]
         table = pa.concat_tables([t for t in tables if t.num_columns] or tables[:1])
     except pa.ArrowException as error:
+        if format == "json":
+            return table_of_objects(
+                relation.columns, objects_of(relation, path), problems, f"{path}, row {{}}"
+            )
         raise unreadable(relation, path, str(error)) from error
-    heading = f"cannot read the facts of {relation.name} in {path}"
     if format == "json":
         if not table.num_rows:
             return table_of([[] for _ in relation.columns], relation.columns), relation.columns
         check_names(heading, table.column_names, relation.columns)
+    if format == "json" and not fits_columns(table, relation.columns):
+        return table_of_objects(relation.columns, objects_of(relation, path), problems, f"{path}, row {{}}")
     table = _without_decimals(table, relation.columns)
-    problems = Problems(heading, "TL0501", "malformed")
     return table_of_arrow(relation.columns, table, problems, f"{path}, row {{}}")
 
 
@@ -100,15 +107,9 @@ def write_table(table: pa.Table, relation: Relation, format: str, path: Path) ->
 
             orc.write_table(_signed(table), path)
         case _:
-            _write_json(table, path)
+            from tidelog.io.objects import write_objects
 
-
-def _write_json(table: pa.Table, path: Path) -> None:
-    import json
-
-    with path.open("w", encoding="utf-8") as file:
-        for batch in table.to_batches(max_chunksize=1 << 16):
-            file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in batch.to_pylist())
+            write_objects(table, path)
 
 
 def _signed(table: pa.Table) -> pa.Table:

@@ -50,8 +50,8 @@ def facts_frame(session: object, relation: Relation, place: Place, small: int = 
             return None
     if place.is_text:
         return _text_frame(spark, relation, place)
-    from tidelog.execute.spark.files import read_frame
-    from tidelog.execute.spark.schema import outward_frame
+    from tidelog.execute.spark.files import read_frame, with_floats
+    from tidelog.execute.spark.schema import CHANGE_COLUMNS, outward_frame
 
     try:
         frame = read_frame(spark, place.format, _address(place), place.table, place.options)
@@ -63,13 +63,17 @@ def facts_frame(session: object, relation: Relation, place: Place, small: int = 
     if place.format == "json":
         if not names:
             return outward_frame(spark, relation, None)
-        check_names(f"cannot read the facts of {relation.name} in {place}", names, relation.columns)
+        found = [name for name in names if name not in CHANGE_COLUMNS]
+        check_names(f"cannot read the facts of {relation.name} in {place}", found, relation.columns)
+        schema = with_floats(frame.schema, relation.columns)
+        if schema != frame.schema:
+            return read_frame(spark, place.format, _address(place), "", place.options, schema)
     return frame
 
 
 def stream_frame(session: object, relation: Relation, place: Place, *, changes: bool) -> DataFrame:
     """A stream of the facts that come to a place, or of their changes. Raises DataError."""
-    from tidelog.execute.spark.files import read_frame, read_lines, read_stream
+    from tidelog.execute.spark.files import read_frame, read_lines, read_stream, with_floats
     from tidelog.execute.spark.schema import CHANGE_COLUMNS, CHANGE_TYPE, schema_of
 
     spark, address = cast("SparkSession", session), _address(place)
@@ -92,6 +96,7 @@ def stream_frame(session: object, relation: Relation, place: Place, *, changes: 
             if place.format == "json":
                 names = [name for name in schema.names if name not in CHANGE_COLUMNS[1:]]
                 check_names(f"cannot read the facts of {relation.name} in {place}", names, columns)
+                schema = with_floats(schema, columns)
         return read_stream(spark, place.format, address, place.table, place.options, schema)
     except TidelogError:
         raise

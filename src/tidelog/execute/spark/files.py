@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import BooleanType, StringType, StructField, StructType
+from pyspark.sql.types import BooleanType, DoubleType, StringType, StructField, StructType
 
 from tidelog.execute.spark.cells import representation
 from tidelog.execute.spark.schema import failing
@@ -37,10 +37,16 @@ _FLOAT = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$"
 
 
 def read_frame(
-    spark: SparkSession, format: str, path: str, table: str, options: Mapping[str, str]
+    spark: SparkSession,
+    format: str,
+    path: str,
+    table: str,
+    options: Mapping[str, str],
+    schema: StructType | None = None,
 ) -> DataFrame:
-    """A table, or what is at a path."""
+    """A table, or what is at a path; Spark finds the schema of files itself, unless it is told."""
     reader = spark.read.options(**_checked(format, options))
+    reader = reader if schema is None else reader.schema(schema)
     return reader.table(table) if table else reader.format(format).load(path)
 
 
@@ -62,6 +68,19 @@ def read_stream(
 def _checked(format: str, options: Mapping[str, str]) -> dict[str, str]:
     """Options with which Spark refuses what it cannot read, and does not make nulls of it."""
     return {"mode": "FAILFAST", **options} if format == "json" else dict(options)
+
+
+def with_floats(schema: StructType, columns: Sequence[Column]) -> StructType:
+    """The schema of JSON in which floats may be text: Spark reads `"NaN"` where it is told that it is one."""
+    floats = {column.name for column in columns if column.type.kind == "float"}
+    return StructType(
+        [
+            StructField(f.name, DoubleType())
+            if f.name in floats and isinstance(f.dataType, StringType)
+            else f
+            for f in schema.fields
+        ]
+    )
 
 
 @dataclass(frozen=True)
