@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tidelog.io.errors import data_error
+from tidelog.io.values import shown
+
 
 class Batch(NamedTuple):
     """A batch of a stream; of one that Spark brings also when it was planned, in milliseconds."""
@@ -19,10 +22,14 @@ class Batch(NamedTuple):
 
 
 def given_batch(batch: object) -> Batch:
-    """What a user calls a batch. Raises TypeError if it is not the name of a stream and a number."""
+    """What a user calls a batch. Raises DataError if it is not the name of a stream and a number."""
     match batch:
         case Batch():
             return batch
         case (str(stream), int(number)) if number >= 0 and not isinstance(number, bool):
             return Batch(stream, number)
-    raise TypeError(f'a batch is the name of a stream and a number, as in ("orders", 17), not {batch!r}')
+    raise data_error(
+        "TL0504",
+        f"{shown(batch)} is no batch",
+        hint='a batch is the name of a stream and a number from 0 on, as in ("orders", 17)',
+    )

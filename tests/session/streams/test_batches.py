@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.session.states import TYPED
-from tidelog import Database
+from tidelog import Database, DataError
 
 
 @pytest.fixture
@@ -46,9 +46,10 @@ def test_a_batch_that_fails_may_come_again(db: Database) -> None:
 
 @pytest.mark.parametrize("batch", ["orders", ("orders",), (17, "orders"), ("orders", -1), ("orders", True)])
 def test_what_is_no_batch(db: Database, batch: object) -> None:
-    with pytest.raises(TypeError) as caught:
+    with pytest.raises(DataError) as caught:
         db.transaction(batch=batch)  # type: ignore[arg-type]
     assert str(caught.value) == (
-        f'a batch is the name of a stream and a number, as in ("orders", 17), not {batch!r}'
+        f"error[TL0504]: {batch!r} is no batch\n"
+        '  = hint: a batch is the name of a stream and a number from 0 on, as in ("orders", 17)'
     )
     db.commit(insert={"Edge": [(1, 2)]})  # nothing has been begun
