@@ -33,6 +33,17 @@ MOST_SHOWN = 20
 FEED_COLUMNS = ("_change_type", "_commit_version", "_commit_timestamp")
 
 
+def check_feed(relation: Relation) -> None:
+    """Raise DataError where a column of a relation has the name of one of a change feed."""
+    taken = [c.name for c in relation.columns if c.name.casefold() in FEED_COLUMNS]
+    if taken:
+        raise data_error(
+            "TL0504",
+            f"the changes of {relation.name} are no table: there would be two columns {taken[0]}",
+            hint="rename the column; .inserted and .deleted have the tuples",
+        )
+
+
 class Changes:
     """The changes of one relation. Iterating gives (tuple, -1) for what went, (tuple, 1) for what came."""
 
@@ -88,7 +99,7 @@ class Changes:
         """A table: the relation's columns, then `_change_type`, `_commit_version`, `_commit_timestamp`."""
         import pyarrow as pa
 
-        self._check_names()
+        check_feed(self.relation)
         parts = []
         for side, kind in enumerate(("delete", "insert")):
             table = self._table(side)
@@ -112,18 +123,8 @@ class Changes:
                 "Database(program, spark=session) keeps them there; "
                 "session.createDataFrame(changes.to_arrow()) brings them there",
             )
-        self._check_names()
+        check_feed(self.relation)
         return change_feed(self._spark, self.relation, self._delta, self.version, self._time)
-
-    def _check_names(self) -> None:
-        """Raise DataError where a column of the relation has the name of one of a change feed."""
-        taken = [c.name for c in self.relation.columns if c.name.casefold() in FEED_COLUMNS]
-        if taken:
-            raise data_error(
-                "TL0504",
-                f"the changes of {self.relation.name} are no table: there would be two columns {taken[0]}",
-                hint="rename the column; .inserted and .deleted have the tuples",
-            )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Changes):

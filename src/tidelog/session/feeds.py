@@ -19,6 +19,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 from tidelog.io.errors import said
 from tidelog.program.arrow import arrow_schema
 from tidelog.program.model import Relation
+from tidelog.session.changes import check_feed
 from tidelog.session.store.draft import folders
 from tidelog.session.store.errors import StoreError, damaged, store_error
 from tidelog.session.store.files import open_files
@@ -149,6 +150,7 @@ class Feed:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
+        check_feed(relation)
         plain = arrow_schema(relation) if relation.columns else pa.schema([])
         names = field_names(relation)
         fields = [pa.field(name, field.type) for name, field in zip(names, plain, strict=False)]

@@ -179,3 +179,13 @@ def test_what_cannot_be_written(tmp_path: Path) -> None:
 def test_a_feed_needs_a_store(tmp_path: Path) -> None:
     with pytest.raises(TidelogError, match="TL0801"), Database(TYPED, engine="substitution") as db:
         db.write_feed(tmp_path / "feed")
+
+
+def test_columns_of_a_feed_are_not_doubled(tmp_path: Path) -> None:
+    program = "input relation R(n: s64)\noutput relation S(_commit_version: s64)\nS(n) :- R(n)."
+    with database(tmp_path / "store", program) as db:
+        db.commit(insert={"R": [(1,)]})
+        with pytest.raises(
+            TidelogError, match="the changes of S are no table: there would be two columns _commit_"
+        ):
+            db.write_feed(tmp_path / "feed")
