@@ -96,8 +96,9 @@ def test_what_meets_nothing_costs_no_job(classic: SparkSession) -> None:
         return len(context.statusTracker().getJobIdsForGroup(group))
 
     assert jobs(edge=[(5, 6)], not_edge=[(8, 9)]) == 0
+    assert jobs(source=[(70,)]) == 0  # it is handed on, and that is all
     assert jobs(edge=[(2, 3)]) > 0
-    assert shown(keeper.rows("reached")) == [(1,), (2,), (3,)]
+    assert shown(keeper.rows("reached")) == [(1,), (2,), (3,), (70,)]
 
 
 def test_more_rows_than_the_driver_is_to_hold(spark: SparkSession) -> None:

@@ -1,17 +1,18 @@
-"""What needs no Spark job: a reading whose driving tuples meet nothing.
+"""What needs no Spark job: a reading whose driving tuples meet nothing, or need to meet nothing.
 
 Relations of few tuples are on the driver. Where one of them has no tuple that agrees with a driving one,
-the rule has no instance. The last round of a task is mostly of this kind.
+the rule has no instance. The last round of a task is mostly of this kind. Where a rule reads nothing but
+its driver, each driving tuple is an instance.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from tidelog.execute.spark.keep.entries import Row, constant
+from tidelog.execute.spark.keep.entries import Cell, Row, constant
 from tidelog.execute.spark.keep.relation import KeptRelation
 from tidelog.plan.maintenance import Reading
-from tidelog.program.model import Atom, Const, Positive, Var
+from tidelog.program.model import Atom, Const, Positive, Var, Wildcard
 
 
 def driver_atom(reading: Reading) -> Atom:
@@ -63,3 +64,17 @@ def meet(
         ):
             return False
     return True
+
+
+def handed_on(reading: Reading, driving: Collection[Row], head: Sequence[Var | Const]) -> list[Row] | None:
+    """What becomes of driving tuples in a rule that reads nothing else; None if there is more to it."""
+    terms = driver_atom(reading).terms
+    at = {term.name: i for i, term in enumerate(terms) if isinstance(term, Var)}
+    plain = len(at) == sum(not isinstance(term, Wildcard) for term in terms)  # no constant, no variable twice
+    if len(reading.rule.body) > 1 or not plain:
+        return None
+    cells: list[tuple[int | None, Cell]] = [
+        (at[term.name], False) if isinstance(term, Var) else (None, constant(term.value, term.type))
+        for term in head
+    ]
+    return [tuple(cell if i is None else row[i] for i, cell in cells) for row in driving]

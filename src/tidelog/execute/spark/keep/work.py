@@ -11,7 +11,7 @@ from tidelog.execute.spark.keep.base import FIRST
 from tidelog.execute.spark.keep.entries import Entry, Row, rows_of
 from tidelog.execute.spark.keep.fetch import Outgrown, Query, fetch
 from tidelog.execute.spark.keep.instances import Ref, instances
-from tidelog.execute.spark.keep.meeting import driver_atom, meet, touched_rows
+from tidelog.execute.spark.keep.meeting import driver_atom, handed_on, meet, touched_rows
 from tidelog.execute.spark.keep.query import Literal, number_of, query
 from tidelog.execute.spark.keep.relation import KeptRelation, Limits, load
 from tidelog.plan.executor import Progress, Watch
@@ -86,10 +86,7 @@ class Work:
         positions = list(range(len(reading.rule.body)))
         if reading.driver is not None:  # first: most readings have nothing to drive them
             positions.insert(0, positions.pop(reading.driver))
-            if drivers is None:
-                rows = touched_rows(reading, self.relations)
-            else:
-                rows = [entry.row for entry in drivers.get(driver_atom(reading).relation, ())]
+            rows = self._driving_rows(reading, drivers)
             if rows is not None and not (rows and meet(reading, rows, self.relations)):
                 return None
         for i in positions:
@@ -108,6 +105,19 @@ class Work:
             if found[i] is None and isinstance(literal, Positive):
                 return None
         return found
+
+    def _driving_rows(self, reading: Reading, drivers: Drivers | None) -> list[Row] | None:
+        """The tuples that drive a reading; None if they are in Spark."""
+        if drivers is None:
+            return touched_rows(reading, self.relations)
+        return [entry.row for entry in drivers.get(driver_atom(reading).relation, ())]
+
+    def _handed_on(self, reading: Reading, own: Sequence[str], drivers: Drivers | None) -> list[Row] | None:
+        """The heads of a reading that reads its driver alone, where that is here; None if it does not."""
+        if reading.driver is None or driver_atom(reading).relation in own:
+            return None
+        rows = self._driving_rows(reading, drivers)
+        return None if rows is None else handed_on(reading, rows, self.head(reading))
 
     def _driving(
         self, kept: KeptRelation, reading: Reading, drivers: Drivers | None, numbers: bool
@@ -136,10 +146,20 @@ class Work:
         backward: bool = False,
         detail: str | Callable[[Reading], str] = "",
     ) -> list[Found]:
-        """The heads of the instances of some readings, considered: one query at most."""
+        """The heads of the instances of some readings, considered: one query at most, or none."""
         asked: list[tuple[Reading, list[Var]]] = []
         queries: list[Query] = []
+        results: list[Found] = []
+
+        def consider(reading: Reading, count: int) -> None:
+            self.consider(reading.rule.id, count, detail if isinstance(detail, str) else detail(reading))
+
         for reading in readings:
+            known = self._handed_on(reading, own, drivers)
+            if known is not None:
+                results += [Found(reading, row, None) for row in known]
+                consider(reading, len(known))
+                continue
             sources = self.sources(reading, own, drivers)
             if sources is None:
                 continue
@@ -151,7 +171,6 @@ class Work:
             if frame is not None:
                 asked.append((reading, numbers))
                 queries.append((frame, (*(term.type for term in head), *(S64 for _ in numbers))))
-        results: list[Found] = []
         tables = fetch(self.spark, queries, self.limits.touched)
         for (reading, numbers), (_, types), table in zip(asked, queries, tables, strict=True):
             width = len(types) - len(numbers)
@@ -159,7 +178,7 @@ class Work:
             ranks = [table.column(width + i).to_pylist() for i in range(len(numbers))]
             above = list(map(max, *ranks)) if len(ranks) > 1 else ranks[0] if ranks else [None] * len(rows)
             results += [Found(reading, row, rank) for row, rank in zip(rows, above, strict=True)]
-            self.consider(reading.rule.id, len(rows), detail if isinstance(detail, str) else detail(reading))
+            consider(reading, len(rows))
         return results
 
     def instances(
