@@ -157,6 +157,14 @@ def test_batches_are_kept(tmp_path: Path) -> None:
         assert json.loads((tmp_path / "manifests/00000003.json").read_text())["batches"] == {"orders": 1}
 
 
+def test_the_version_at_opening(tmp_path: Path) -> None:
+    """What the program has changed since is a commit, and comes after it."""
+    with opened(tmp_path, TYPED) as db:
+        db.commit(insert={"Edge": [(1, 2)]})
+    with opened(tmp_path, f"{TYPED}\nPath(x, x) :- Edge(x, _).") as db:
+        assert (db.opened_at, db.version) == (1, 2)
+
+
 def test_a_manifest_of_before_times_were_kept(tmp_path: Path) -> None:
     with opened(tmp_path, TYPED) as db:
         body = unsealed(db.store.manifest(0).text())

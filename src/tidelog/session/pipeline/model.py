@@ -124,6 +124,9 @@ class _Reading:
         master, remote = self._text(spark, "master"), self._text(spark, "remote")
         if master is not None and remote is not None:
             doc.add("TL0908", "master and remote are two places; give one of them", remote.span)
+        if spark and engine is not None and engine.value != "spark":
+            message = f"spark is for the engine spark, and the engine is {engine.value}"
+            doc.add("TL0908", message, keys["spark"].key.span)
         conf = doc.texts(spark["conf"].node, "conf") if "conf" in spark else []
         if program is None:
             return None
@@ -154,6 +157,8 @@ class _Reading:
         if entry is None:
             return False, ""
         if isinstance(entry.node, yaml.MappingNode):
+            if not entry.node.value:
+                self._doc.wrong(entry.node, "trigger is once, continuous, or {continuous: 10 seconds}")
             keys = self._doc.fields(entry.node, "trigger", ("continuous",))
             interval = self._text(keys, "continuous")
             if interval is not None and not _INTERVAL.fullmatch(interval.value):
@@ -237,6 +242,11 @@ class _Reading:
             if option not in TEXT_OPTIONS:
                 known = (*TEXT_OPTIONS, *_SYNONYMS)
                 self._doc.unknown(key, f"{kind} has no option {key.value}", known)
+            elif option in chosen:
+                both = " and ".join(
+                    name for name in (option, *_SYNONYMS) if _SYNONYMS.get(name, name) == option
+                )
+                self._doc.add("TL0905", f"{both} are the same option; give one of them", key.span)
             chosen[option], spans[option] = value.value, value.span
         try:
             return Place(kind, path, text=text_format(kind, text_options("options", chosen), "names"))

@@ -1,0 +1,61 @@
+"""SIGTERM, which is how a service is ended: what was begun is ended too, and its files go."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+
+TERMINATED = 143
+
+
+class Stopping:
+    """Around work that SIGTERM interrupts as Ctrl-C does. Java may hear of it too, and end before us."""
+
+    def __init__(self) -> None:
+        self.asked = self._held = False
+
+    def __enter__(self) -> Stopping:
+        self._before = signal.signal(signal.SIGTERM, self._ask)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        signal.signal(signal.SIGTERM, self._before)
+
+    def _ask(self, *_: object) -> None:
+        if not self.asked:  # what is being ended is not interrupted again
+            self.asked = True
+            if not self._held:
+                raise KeyboardInterrupt
+
+    @contextmanager
+    def held_back(self) -> Iterator[None]:
+        """Around what can only be ended when it is whole."""
+        self._held = True
+        try:
+            yield
+        finally:
+            self._held = False
+            if self.asked:
+                raise KeyboardInterrupt
+
+    def explains(self, error: BaseException) -> bool:
+        """Whether an error is the interrupt, or that Java could not be reached any more after SIGTERM."""
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        return self.asked and any(_unreached(cause) for cause in _causes(error))
+
+
+def _unreached(error: BaseException) -> bool:
+    return isinstance(error, ConnectionError | EOFError) or type(error).__name__ == "Py4JNetworkError"
+
+
+def _causes(error: BaseException | None) -> list[BaseException]:
+    found: list[BaseException] = []
+    while error is not None and error not in found:
+        found.append(error)
+        error = error.__cause__ or error.__context__
+    return found
