@@ -18,7 +18,7 @@ export SPARK_SUBMIT_OPTS := -XX:-UsePerfData -Djava.io.tmpdir=$(BUILD)/tmp
 export PYTHONPATH :=
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-spark test-others lint types property kill-test bench-materialise bench-memory bench-start \
+.PHONY: help venv demo test test-spark test-commands test-others lint types property kill-test bench-materialise bench-memory bench-start \
         bench-updates bench-onefact bench-proportion bench-spark bench-driver-memory clean
 
 help: ## list the targets
@@ -38,14 +38,20 @@ $(BUILD)/tmp:
 demo: venv ## run the example through Spark: a program, its answers, what changed
 	$(BIN)/python examples/demo.py
 
-test: lint ## lint, types, all tests, in two processes side by side
-	$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-others types test-spark
+# Most tests of Spark and of commands wait for other processes: three kinds side by side keep two cores busy.
+COMMANDS := tests/execute/spark/test_cluster.py tests/execute/spark/test_connect.py tests/kills tests/cli
+
+test: lint ## lint, types, all tests, side by side
+	$(MAKE) --no-print-directory --jobs=3 --output-sync=target types test-others test-spark test-commands
 
 test-spark: venv ## tests that need the Spark session
-	$(BIN)/python -m pytest -m spark $(ARGS)
+	$(BIN)/python -m pytest -m spark $(COMMANDS:%=--ignore=%) $(ARGS)
+
+test-commands: venv ## tests of commands, clusters and servers, which are processes of their own
+	$(BIN)/python -m pytest $(COMMANDS) $(ARGS)
 
 test-others: venv ## all other tests
-	$(BIN)/python -m pytest -m 'not spark' $(ARGS)
+	$(BIN)/python -m pytest -m 'not spark' $(COMMANDS:%=--ignore=%) $(ARGS)
 
 lint: venv
 	$(BIN)/ruff check .
