@@ -27,6 +27,7 @@ db = tidelog.Database(
 db.commit(insert={"e": [(1, 2), (2, 3)]})
 print(sorted(db["p"]), db.report.strata[-1].way)
 spark.conf.set("spark.tidelog.fixpoint", "single")
+db.algorithm = "recompute"
 try:
     db.commit(insert={"e": [(3, 4)]})
 except tidelog.TidelogError as error:
