@@ -24,6 +24,9 @@ time. Costs differ by orders of magnitude from one fact to the next, so *of late
 which an update of many facts weighs more: one bad fact does not spoil the others, and many facts tell the
 truth.
 
+Where rounds cost, not tuples, as on Spark (`Keeper.patience`), x is what updates of that size have taken, and
+an update may take as long as recomputing, or as patience lasts; one that is given up costs as much again.
+
 Both algorithms keep ranks and take turns at no cost. What was chosen, and why, is in `Auto.choice`
 and from there in the commit's report.
 """
@@ -160,7 +163,7 @@ class Auto:
         started = perf_counter()
         reports = self._recompute.start(stratum, keeper, watch)
         took = perf_counter() - started
-        if not patience(keeper):
+        if not keeper.patience:
             took = min(took, LEAST + SLOW * considered(reports))
         self._took(stratum, ANEW * took)
         return reports
@@ -183,7 +186,7 @@ class Auto:
         changes = f"{_count(lost + gained, 'change')} below"
         if lost + gained > MUCH * below:
             return self._full(stratum, keeper, watch, f"{changes}, of {_count(below, 'tuple')}")
-        if patience(keeper):
+        if keeper.patience:
             return self._patiently(change, keeper, watch, past, lost + gained)
         expected = past.expected(lost, gained)  # step 4
         few, known = lost + gained < MANY, past.knows(lost, gained)
@@ -232,7 +235,7 @@ class Auto:
             past.seconds[at] = RETRY * expected
             why = f"{changes}: {_ms(expected)} expected, recomputing took {_ms(past.full)}"
             return self._full(stratum, keeper, watch, why)
-        allowed, started = max(patience(keeper), past.full), perf_counter()
+        allowed, started = max(keeper.patience, past.full), perf_counter()
 
         def watch_clock(progress: Progress) -> None:
             watch(progress)
@@ -275,11 +278,6 @@ class Auto:
 
     def _choose(self, stratum: Stratum, algorithm: str, why: str) -> None:
         self.choice = Choice(stratum.index, algorithm, why)
-
-
-def patience(keeper: Keeper) -> float:
-    """The seconds that an update may always take; 0: tuples looked at tell how long it takes."""
-    return float(getattr(keeper, "patience", 0.0))  # few keepers have it
 
 
 def _changes(change: StratumChange, keeper: Keeper) -> tuple[int, int, int]:

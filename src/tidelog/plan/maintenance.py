@@ -260,11 +260,12 @@ class Keeper(Executor, Protocol):
 
     Outside of a commit its relations hold the current answers; `size` and `table` give
     these until `commit`, also while one is under way. `preparing` are the seconds spent so far on what
-    tasks find ready the next time, such as indexes that renewal has left behind. A keeper for which rounds
-    cost more than tuples may have `patience` too: the seconds that an update may always take.
+    tasks find ready the next time, such as indexes that renewal has left behind. `patience` are the seconds
+    that an update may always take, where rounds cost more than tuples; else 0.
     """
 
     preparing: float
+    patience: float
 
     def begin(self) -> None:
         """Start a commit."""

@@ -42,6 +42,7 @@ class SubstitutionExecutor:
     name = "substitution"
 
     preparing = 0.0  # nothing is prepared
+    patience = 0.0
 
     def __init__(self) -> None:
         self._relations: dict[str, StoredRelation] = {}

@@ -52,6 +52,7 @@ class LocalKeeper(LocalExecutor):
     """Holds relations with marks and brings them up to date with compiled kernels."""
 
     kind = "local"  # of a `Saving` keeper
+    patience = 0.0
 
     def __init__(self, threads: int = 1, share_from: int = WORTH_SHARING) -> None:
         super().__init__(threads, share_from)
