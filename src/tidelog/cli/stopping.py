@@ -43,14 +43,16 @@ class Stopping:
                 raise KeyboardInterrupt
 
     def explains(self, error: BaseException) -> bool:
-        """Whether an error is the interrupt, or that Java could not be reached any more after SIGTERM."""
+        """Whether an error is the interrupt, or what comes of a Java that was ending, or gone, after SIGTERM."""
         if isinstance(error, KeyboardInterrupt):
             return True
-        return self.asked and any(_unreached(cause) for cause in _causes(error))
+        return self.asked and any(_of_java(cause) for cause in _causes(error))
 
 
-def _unreached(error: BaseException) -> bool:
-    return isinstance(error, ConnectionError | EOFError) or type(error).__name__ == "Py4JNetworkError"
+def _of_java(error: BaseException) -> bool:
+    """Whether an error is about reaching Java, or is what Java said: Spark may have been stopped there first."""
+    said = type(error).__module__.partition(".")[0] in ("py4j", "pyspark")
+    return said or isinstance(error, ConnectionError | EOFError)
 
 
 def _causes(error: BaseException | None) -> list[BaseException]:
