@@ -43,14 +43,14 @@ class Stopping:
                 raise KeyboardInterrupt
 
     def explains(self, error: BaseException) -> bool:
-        """Whether an error is the interrupt, or what comes of a Java that was ending, or gone, after SIGTERM."""
+        """Whether an error is the interrupt, or comes of a Java that was ending, or gone, after SIGTERM."""
         if isinstance(error, KeyboardInterrupt):
             return True
         return self.asked and any(_of_java(cause) for cause in _causes(error))
 
 
 def _of_java(error: BaseException) -> bool:
-    """Whether an error is about reaching Java, or is what Java said: Spark may have been stopped there first."""
+    """Whether an error is about reaching Java, or is what Java said: Spark may have been stopped there."""
     said = type(error).__module__.partition(".")[0] in ("py4j", "pyspark")
     return said or isinstance(error, ConnectionError | EOFError)
 
