@@ -319,8 +319,6 @@ def waiting(place: Path, *args: str) -> tuple[subprocess.Popen[bytes], int]:
         cwd=place,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        # A job in the background of a shell is deaf to interrupts, and so are its children.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     while process.poll() is None:
         try:

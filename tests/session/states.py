@@ -28,7 +28,7 @@ def database(program: str = "", **options: Any) -> Database:
 def whole_state(db: Database) -> object:
     """All that a database holds: tuples with their marks and numbers, program, numbers, keys, report."""
     db.report  # noqa: B018  (derives what the program alone says)
-    backend, definition = db._backend, db._state.definition
+    backend, definition = db._commits.backend, db._commits.state.definition
     assert isinstance(backend, Maintained)
     keeper = backend.keeper
     return (
@@ -39,7 +39,7 @@ def whole_state(db: Database) -> object:
         db.rules,
         definition.numbers,
         definition.next_rule,
-        {name: dict(rows._rows) for name, rows in db._keys._relations.items()},
+        {name: dict(rows._rows) for name, rows in db._commits.keys._relations.items()},
         backend.maintenance.strata,
         db.report,
         db.version,

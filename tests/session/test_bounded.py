@@ -16,16 +16,24 @@ from tidelog.program.model import Stratum
 from tidelog.session.backend import Backend
 from tidelog.session.bounded import Bound, Outgrown
 from tidelog.session.maintained import Maintained
+from tidelog.session.options import Options
 
 pytestmark = pytest.mark.usefixtures("engine")
 
 
-class Bounded(Database):
-    """A database that has at most twenty tuples in all."""
+class Bounded(Options):
+    """There are at most twenty tuples in all."""
 
-    def _open(self) -> Backend:
+    def keeping(self) -> Backend:
         keeper = cast(Keeper, open_executor(self.engine, keep=True))
-        return Maintained(keeper, self.algorithm, self._watch, place="here", limit=20)
+        return Maintained(keeper, self.chosen(), self.watch, place="here", limit=20)
+
+
+def bounded(program: str, algorithm: str = "auto") -> Database:
+    """A database that has so many at most."""
+    db = Database(program, engine=states.ENGINE, algorithm=algorithm)
+    db._commits.options = Bounded(**vars(db._commits.options))
+    return db
 
 
 def chain(*numbers: int) -> list[tuple[int, int]]:
@@ -36,9 +44,7 @@ def chain(*numbers: int) -> list[tuple[int, int]]:
 @pytest.mark.parametrize("facts", [chain(4, 5), chain(*range(10, 27)), chain(4) + chain(*range(10, 20))])
 def test_too_many(algorithm: str, facts: list[tuple[int, int]]) -> None:
     """By what follows, by facts alone, and by both."""
-    db = Bounded(
-        GRAPH + "twice(x, y, z) :- path(x, y), path(y, z).", engine=states.ENGINE, algorithm=algorithm
-    )
+    db = bounded(GRAPH + "twice(x, y, z) :- path(x, y), path(y, z).", algorithm)
     db.commit(insert={"edge": chain(1, 2, 3)})  # 3 edges, 6 paths, 4 twice
     assert [line.way for line in db.report.strata] == ["here: 6 tuples", "here: 4 tuples"]
     before = whole_state(db)
@@ -50,7 +56,7 @@ def test_too_many(algorithm: str, facts: list[tuple[int, int]]) -> None:
 
 
 def test_exactly_as_many_as_may_be() -> None:
-    db = Bounded("p(x) :- q(x).", engine=states.ENGINE)
+    db = bounded("p(x) :- q(x).")
     db.commit(insert={"q": [(i,) for i in range(10)]})
     with pytest.raises(Outgrown):
         db.commit(insert={"q": [(10,)]})

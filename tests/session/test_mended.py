@@ -58,5 +58,5 @@ def test_rules_that_come_and_go_leave_no_compiled_tasks() -> None:
         db.commit(insert={"edge": [(3, 1)]})
         db.commit(delete={"edge": [(3, 1)]})
         db.commit(remove_rules=[rule])
-    keeper = db._backend.keeper  # type: ignore[union-attr]
+    keeper = db._commits.backend.keeper  # type: ignore[union-attr]
     assert len(keeper._compiled) <= 10

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from functools import partial
+from threading import RLock
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.session.states import GRAPH
 from tidelog import Database, DataError, EvaluationError
-from tidelog.execute import open_executor
 from tidelog.session.backend import Backend
-from tidelog.session.recomputed import Recomputed
+from tidelog.session.options import Options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-class Anew(Database):
-    """A database that does not bring answers up to date: on the reference engine, or on Spark."""
+class Anew(Options):
+    """Answers are not brought up to date, but derived again and compared."""
 
-    def _open(self) -> Backend:
-        opener = partial(open_executor, "spark" if self.spark else "substitution", spark=self.spark)
-        return Recomputed(opener, None, self._reading, compare=True)
+    def keeping(self) -> Backend:
+        return self.deriving(RLock(), compare=True)
+
+
+def anew(program: str, spark: SparkSession | None = None) -> Database:
+    """A database that does so: on the reference engine, or on Spark."""
+    db = Database(program, engine="substitution" if spark is None else "spark", spark=spark)
+    db._commits.options = Anew(**vars(db._commits.options))
+    return db
 
 
 def check_commits(db: Database) -> None:
@@ -47,11 +52,11 @@ def check_commits(db: Database) -> None:
 
 
 def test_commits() -> None:
-    check_commits(Anew(GRAPH))
+    check_commits(anew(GRAPH))
 
 
 def test_changes_are_compared_before_the_engine_goes() -> None:
-    db = Anew(GRAPH)
+    db = anew(GRAPH)
     kept = [db.commit(insert={"edge": [(i, i + 1)]}) for i in range(4)]
     db.close()
     assert [changes["path"].inserted for changes in kept] == [
@@ -60,7 +65,7 @@ def test_changes_are_compared_before_the_engine_goes() -> None:
 
 
 def test_errors_leave_everything_as_it_was() -> None:
-    db = Anew("q(10 / x) :- p(x). input(x) :- q(x).")
+    db = anew("q(10 / x) :- p(x). input(x) :- q(x).")
     db.commit(insert={"p": [(2,)]})
     with pytest.raises(EvaluationError):
         db.commit(insert={"p": [(0,)]}, delete={"p": [(2,)]}, add_rules=["r(x) :- q(x)."])
@@ -71,7 +76,7 @@ def test_errors_leave_everything_as_it_was() -> None:
 
 
 def test_floats_are_compared_as_they_are_stored() -> None:
-    db = Anew("input relation R(x: double)")
+    db = anew("input relation R(x: double)")
     db.commit(insert={"R": [(0.0,), (float("nan"),)]})
     changes = db.commit(insert={"R": [(-0.0,), (float("nan"),)]}, delete={"R": [(0.0,)]})
     assert repr(list(changes["R"])) == "[((0.0,), -1), ((-0.0,), 1)]"
@@ -79,5 +84,5 @@ def test_floats_are_compared_as_they_are_stored() -> None:
 
 
 def test_spark(spark: SparkSession) -> None:
-    with Anew(GRAPH, spark=spark) as db:
+    with anew(GRAPH, spark=spark) as db:
         check_commits(db)

@@ -17,7 +17,7 @@ from tidelog.io.places import find_facts, output_place
 from tidelog.io.writing import MOST_FETCHED, check_outputs, write_files
 from tidelog.program.check import check
 from tidelog.session.database import Database
-from tidelog.session.spark_frames import InSpark
+from tidelog.session.frames.held import InSpark
 from tidelog.syntax.parser import read
 
 if TYPE_CHECKING:

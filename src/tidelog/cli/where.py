@@ -36,18 +36,24 @@ class Where:
         conf: Sequence[str] = (),
         threads: int | None = None,
     ) -> Where:
-        """What the options of a command say. Raises typer.BadParameter for what does not go together."""
+        """What the options of a command say. Raises typer.BadParameter for what does not go together.
+
+        Raises TidelogError for settings of ours that cannot be.
+        """
         if master is not None and remote is not None:
             raise typer.BadParameter("--master and --remote are two places; give one of them")
         if engine not in (None, "spark"):
             for option, value in (("--master", master), ("--remote", remote), ("--conf", conf)):
                 if value:
                     raise typer.BadParameter(f"{option} is for Spark, and the engine is {engine}")
+        from tidelog.execute.spark.settings import check_setting
+
         settings = {}
         for text in conf:
             key, equals, value = text.partition("=")
             if not equals or not key:
                 raise typer.BadParameter(f"--conf {text}: a setting is written KEY=VALUE")
+            check_setting(key, value)
             settings[key] = value
         asked = any((engine, master, remote, settings))
         return Where(engine or "spark", master, remote, settings, threads, asked)

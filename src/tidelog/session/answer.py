@@ -16,8 +16,9 @@ from tidelog.io.plain import rows_of_table
 from tidelog.io.values import accept, text_int
 from tidelog.program.arrow import is_text
 from tidelog.program.model import Relation, Value
+from tidelog.session.frames.given import no_frames
+from tidelog.session.frames.held import InSpark, taken_there
 from tidelog.session.report import html_table, shown_row, text_table
-from tidelog.session.spark_frames import InSpark, no_frames, taken_there
 
 if TYPE_CHECKING:
     import pandas

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tidelog.plan.maintenance import Delta
-    from tidelog.session.spark_frames import InSpark
+    from tidelog.session.frames.held import InSpark
 
 
 class Operation(NamedTuple):

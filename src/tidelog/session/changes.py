@@ -20,8 +20,9 @@ from tidelog.io.errors import data_error
 from tidelog.io.plain import Row, rows_of_table
 from tidelog.program.model import Relation
 from tidelog.session.errors import UnknownRelationError
+from tidelog.session.frames.changes import FrameDelta, change_feed
+from tidelog.session.frames.given import no_frames
 from tidelog.session.report import html_table, shown_row
-from tidelog.session.spark_frames import FrameDelta, change_feed, no_frames
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -16,9 +16,10 @@ from tidelog.session.backend import Changed, Operation, Outcome, Work
 from tidelog.session.bounded import Bound
 from tidelog.session.definition import Definition
 from tidelog.session.errors import closed
+from tidelog.session.frames.given import EVERYTHING
+from tidelog.session.frames.held import InSpark
 from tidelog.session.report import Moment, Report, Reporting, Watch, labels
 from tidelog.session.saved import Facts, Saved
-from tidelog.session.spark_frames import EVERYTHING, InSpark
 from tidelog.session.uninterrupted import Uninterrupted
 
 if TYPE_CHECKING:

@@ -7,9 +7,10 @@ from weakref import WeakValueDictionary
 
 from tidelog.execute import open_executor
 from tidelog.program.model import Relation
+from tidelog.session.frames.changes import FrameComparison, FrameDelta
+from tidelog.session.frames.held import InSpark
 from tidelog.session.maintained import Maintained
 from tidelog.session.report import Watch
-from tidelog.session.spark_frames import FrameComparison, FrameDelta, InSpark
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
 from pathlib import Path
@@ -71,46 +71,42 @@ def check_choice(algorithm: str, policy: str) -> None:
         raise no_choice("policy", policy, POLICIES)
 
 
-def chosen_algorithm(name: str, policy: str) -> str | Algorithm:
-    """What maintenance is told to use."""
-    if policy == "full":
-        return "recompute"
-    if name == "auto" and policy != "auto":
-        from tidelog.maintain.auto import Auto
+@dataclass
+class Options:
+    """How the answers of a database are kept (see `Database`). The algorithm may be changed meanwhile."""
 
-        return Auto(policy)
-    return name
+    engine: str
+    spark: object | None
+    threads: int
+    algorithm: str
+    policy: str
+    watch: Watch | None
+    maintained: bool
 
+    def chosen(self) -> str | Algorithm:
+        """What maintenance is told to use."""
+        if self.policy == "full":
+            return "recompute"
+        if self.algorithm == "auto" and self.policy != "auto":
+            from tidelog.maintain.auto import Auto
 
-def keeping_backend(
-    engine: str,
-    threads: int,
-    spark: object | None,
-    algorithm: Callable[[], str | Algorithm],
-    watch: Watch | None,
-) -> Backend:
-    """A backend that keeps answers current; on Spark it says itself where."""
-    if engine == "spark":
-        from tidelog.session.placed import Placed
+            return Auto(self.policy)
+        return self.algorithm
 
-        return Placed(spark, threads, algorithm, watch)
-    from tidelog.session.maintained import Maintained
+    def keeping(self) -> Backend:
+        """A backend that keeps answers current; on Spark it says itself where."""
+        if self.engine == "spark":
+            from tidelog.session.placed import Placed
 
-    keeper = cast("Keeper", open_executor(engine, threads=threads, keep=True))
-    return Maintained(keeper, algorithm(), watch)
+            return Placed(self.spark, self.threads, self.chosen, self.watch)
+        from tidelog.session.maintained import Maintained
 
+        keeper = cast("Keeper", open_executor(self.engine, threads=self.threads, keep=True))
+        return Maintained(keeper, self.chosen(), self.watch)
 
-def deriving_backend(
-    engine: str,
-    threads: int,
-    spark: object | None,
-    watch: Watch | None,
-    lock: AbstractContextManager[object],
-    *,
-    compare: bool,
-) -> Backend:
-    """A backend that derives answers anew; with `compare` it can tell what has changed."""
-    from tidelog.session.recomputed import Recomputed
+    def deriving(self, lock: AbstractContextManager[object], *, compare: bool) -> Backend:
+        """A backend that derives answers anew; with `compare` it can tell what has changed."""
+        from tidelog.session.recomputed import Recomputed
 
-    opener = partial(open_executor, engine, threads=threads, spark=spark)
-    return Recomputed(opener, watch, lock, compare=compare)
+        opener = partial(open_executor, self.engine, threads=self.threads, spark=self.spark)
+        return Recomputed(opener, self.watch, lock, compare=compare)

@@ -28,12 +28,14 @@ from tidelog.program.model import Relation
 from tidelog.session.backend import Operation, Outcome, Work
 from tidelog.session.bounded import Outgrown
 from tidelog.session.definition import Definition
-from tidelog.session.given_rows import Given, computed, given_rows, here, there
+from tidelog.session.frames.changes import FrameComparison, FrameDelta
+from tidelog.session.frames.computed import Given, computed, given_rows, here, there
+from tidelog.session.frames.given import GivenFrame
+from tidelog.session.frames.held import InSpark, taken_there
 from tidelog.session.maintained import Maintained
 from tidelog.session.on_spark import PLACE, OnSpark
 from tidelog.session.report import Watch
 from tidelog.session.saved import Facts, Saved
-from tidelog.session.spark_frames import FrameComparison, FrameDelta, GivenFrame, InSpark, taken_there
 from tidelog.session.uninterrupted import Uninterrupted
 from tidelog.syntax.errors import UnsupportedError
 

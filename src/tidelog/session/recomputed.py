@@ -1,6 +1,6 @@
 """Answers derived anew at every commit, in a new engine: for engines that cannot bring theirs up to date.
 
-Explicit facts are kept beside the engine, as tables, or in Spark (`spark_frames`). What has changed is
+Explicit facts are kept beside the engine, as tables, or in Spark (`frames`). What has changed is
 found by comparing the answers before and after when somebody asks; until then, or until the next
 commit, the engine before stays open, unless its answers are in a Spark session that is not its own.
 """
@@ -20,8 +20,11 @@ from tidelog.plan.executor import Executor
 from tidelog.program.model import Column, Relation
 from tidelog.session.backend import Outcome, Work
 from tidelog.session.evaluate import evaluate
+from tidelog.session.frames.changes import FrameComparison
+from tidelog.session.frames.facts import FrameFacts
+from tidelog.session.frames.given import EVERYTHING, GivenFrame
+from tidelog.session.frames.held import InSpark
 from tidelog.session.report import Reporting, Watch
-from tidelog.session.spark_frames import EVERYTHING, FrameComparison, FrameFacts, GivenFrame, InSpark
 from tidelog.syntax.errors import UnsupportedError
 
 if TYPE_CHECKING:

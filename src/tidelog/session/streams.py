@@ -19,8 +19,8 @@ from threading import Event, Lock, Thread, get_ident
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tidelog.io.errors import data_error, said
-from tidelog.session import spark_frames
 from tidelog.session.batches import Batch
+from tidelog.session.frames.given import is_frame, no_frames
 from tidelog.session.transaction import Transaction
 from tidelog.session.writer import Writer
 from tidelog.syntax.errors import TidelogError
@@ -45,7 +45,9 @@ class StreamError(TidelogError):
 class Home(Protocol):
     """What a stream needs of the database that follows it."""
 
-    engine: str
+    @property
+    def engine(self) -> str:
+        """What evaluates rules."""
 
     def transaction(self, *, batch: Batch | None = None) -> Transaction:
         """Begin a transaction."""
@@ -178,12 +180,12 @@ def into(tx: Transaction, relation: Into, batch: DataFrame) -> None:
 
 def check_frame(home: Home, frame: object, relation: Into) -> None:
     """Raise the error of something that cannot be followed as a stream, before it begins."""
-    if home.engine != "spark" or not spark_frames.is_frame(frame):
+    if home.engine != "spark" or not is_frame(frame):
         what = "only a streaming Spark DataFrame can be followed, by a database on Spark"
-        raise spark_frames.no_frames(what, "tidelog.Database(program, spark=session)")
+        raise no_frames(what, "tidelog.Database(program, spark=session)")
     found: Any = frame
     if type(found).__module__.startswith("pyspark.sql.connect"):
-        raise spark_frames.no_frames(
+        raise no_frames(
             "a stream cannot be followed over Spark Connect: what is given its batches runs on the server",
             "use a classic session: SparkSession.builder.master(...), or spark-submit",
         )

@@ -16,12 +16,20 @@ from tidelog.io.rows import table_of_rows
 from tidelog.io.spark_files import facts_frame
 from tidelog.program.model import Column, Relation
 from tidelog.program.types import UNKNOWN
-from tidelog.session import spark_frames
 from tidelog.session.backend import Operation
 from tidelog.session.batches import Batch
 from tidelog.session.changes import ChangeSet
 from tidelog.session.definition import Definition, Types, columns_with
 from tidelog.session.errors import UnknownRelationError, ended, no_key, not_committed
+from tidelog.session.frames.given import (
+    APPLY,
+    EVERYTHING,
+    GivenFrame,
+    given_frame,
+    is_frame,
+    keys_in_frames,
+    no_frames,
+)
 from tidelog.session.keys import Keys
 from tidelog.session.report import Report, Reporting
 from tidelog.session.rule_changes import RuleChanges
@@ -35,13 +43,15 @@ if TYPE_CHECKING:
 class Home(Protocol):
     """What a transaction needs of the database it belongs to."""
 
-    engine: str
+    @property
+    def engine(self) -> str:
+        """What evaluates rules."""
 
     @property
     def spark(self) -> object | None:
         """The Spark session that it was given."""
 
-    def fetched(self, frame: spark_frames.GivenFrame, relation: Relation) -> list[Operation] | None:
+    def fetched(self, frame: GivenFrame, relation: Relation) -> list[Operation] | None:
         """What a DataFrame says, with rows in this process; None where they would stay in Spark."""
 
     def finish(self, transaction: Transaction, *, commit: bool) -> None:
@@ -98,10 +108,10 @@ class Transaction:
         insertion. Raises DataError where columns do not fit.
         """
         self._check_open()
-        if self._home.engine != "spark" or not spark_frames.is_frame(changes):
+        if self._home.engine != "spark" or not is_frame(changes):
             what = "only a Spark DataFrame of changes can be applied, to a database on Spark"
-            raise spark_frames.no_frames(what, "tx.delete and tx.insert take rows of any kind on any engine")
-        self._change_by_frame(relation, changes, spark_frames.APPLY)
+            raise no_frames(what, "tx.delete and tx.insert take rows of any kind on any engine")
+        self._change_by_frame(relation, changes, APPLY)
 
     def clear(self, relation: str) -> None:
         """Take all facts of a relation away. Tuples that rules derive stay."""
@@ -112,7 +122,7 @@ class Transaction:
         if found is not None and found.key:
             self._keys.clear(found)
         if self._home.engine == "spark":
-            self.operations.append(Operation(False, relation, spark_frames.EVERYTHING, counted=False))
+            self.operations.append(Operation(False, relation, EVERYTHING, counted=False))
             return
         inserted = [o.rows for o in self.operations if o.insert and o.relation == relation]
         if before is not None:
@@ -183,7 +193,7 @@ class Transaction:
 
     def _change(self, relation: str, rows: object, *, insert: bool) -> None:
         self._check_open()
-        if self._home.engine == "spark" and spark_frames.is_frame(rows):
+        if self._home.engine == "spark" and is_frame(rows):
             return self._change_by_frame(relation, cast("DataFrame", rows), _verb(insert))
         plain = self._plainly(relation, rows)
         if plain is not None:
@@ -212,13 +222,13 @@ class Transaction:
         known = self._known().relations
         if columns is None and not insert:
             raise UnknownRelationError(relation, known)
-        given, found = spark_frames.given_frame(relation, columns, frame, self._note(relation), verb)
+        given, found = given_frame(relation, columns, frame, self._note(relation), verb)
         if relation in known and known[relation].key:
             return self._change_by_key(known[relation], given, insert=insert)
         if insert or all(c.type != UNKNOWN for c in columns or ()):  # without types there are no facts
             self._add(relation, given, columns, found, insert=insert)
 
-    def _change_by_key(self, relation: Relation, frame: spark_frames.GivenFrame, *, insert: bool) -> None:
+    def _change_by_key(self, relation: Relation, frame: GivenFrame, *, insert: bool) -> None:
         """Change a relation with a key as a DataFrame says, whose rows are fetched for that."""
         operations = [
             operation if frame.of_changes else operation._replace(insert=insert)
@@ -234,10 +244,10 @@ class Transaction:
             raise
         self.operations += [operation for operation in operations if len(operation.rows)]
 
-    def _fetched(self, relation: Relation, frame: spark_frames.GivenFrame) -> list[Operation]:
+    def _fetched(self, relation: Relation, frame: GivenFrame) -> list[Operation]:
         operations = self._home.fetched(frame, relation)
         if operations is None:
-            raise spark_frames.keys_in_frames(relation.name)
+            raise keys_in_frames(relation.name)
         return operations
 
     def _plainly(self, relation: str, rows: object) -> list[Row] | None:
@@ -264,13 +274,13 @@ class Transaction:
     def _add(
         self,
         relation: str,
-        rows: pa.Table | spark_frames.GivenFrame,
+        rows: pa.Table | GivenFrame,
         columns: tuple[Column, ...] | None,
         found: tuple[Column, ...],
         *,
         insert: bool,
     ) -> None:
-        if isinstance(rows, spark_frames.GivenFrame) or rows.num_rows:
+        if isinstance(rows, GivenFrame) or rows.num_rows:
             if columns is None or any(c.type == UNKNOWN for c in columns):
                 self.types[relation] = tuple(c.type for c in found)
             self._settle(relation, found, insert=insert)
@@ -293,9 +303,9 @@ class Transaction:
             self.operations.append(Operation(True, relation.name, new))
 
     def _python_rows(self, relation: Relation, rows: object) -> list[Row]:
-        if self._home.engine == "spark" and spark_frames.is_frame(rows):
+        if self._home.engine == "spark" and is_frame(rows):
             given, columns = cast("DataFrame", rows), relation.columns
-            frame, _ = spark_frames.given_frame(relation.name, columns, given, None, _verb(True))
+            frame, _ = given_frame(relation.name, columns, given, None, _verb(True))
             [fetched] = self._fetched(relation, frame)
             return list(rows_of_table(fetched.rows, columns))
         plain = PlainRows(relation.columns)(rows)

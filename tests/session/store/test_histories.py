@@ -61,6 +61,6 @@ def test_stored_histories_agree_with_the_oracle(seed: int, tmp_path: Path) -> No
 
 def known(database: Database) -> object:
     """What users can know of a database, but for its answers."""
-    keys = {name: dict(rows._rows) for name, rows in database._keys._relations.items()}
+    keys = {name: dict(rows._rows) for name, rows in database._commits.keys._relations.items()}
     relations = dict(database.relations)
     return database.version, relations, database.rules, keys

@@ -79,12 +79,12 @@ def test_answers_are_loaded(
     given = {"Edge": [(1, 2), (2, 3), (3, 1), (3, 4)], "Path": [(2, 3), (9, 9)]}
     with Database(TYPED, spark=large, store=tmp_path, algorithm=algorithm) as db:
         db.commit(insert=given)
-        before = db._backend.inner._current.keeper.standing("Path")  # type: ignore[union-attr]
+        before = db._commits.backend.inner._current.keeper.standing("Path")  # type: ignore[union-attr]
     (state,) = tmp_path.glob("data/Path/*-state.parquet")
     assert state.is_dir() is (most == 1)
     with Database(store=tmp_path, spark=large, algorithm=algorithm) as db:
         assert db.report.loaded == 1
-        assert db._backend.inner._current.keeper.standing("Path") == before  # type: ignore[union-attr]
+        assert db._commits.backend.inner._current.keeper.standing("Path") == before  # type: ignore[union-attr]
         gone = db.commit(delete={"Edge": [(2, 3)]})["Path"].deleted
         assert gone == [(1, 1), (1, 3), (1, 4), (3, 3)]  # (2, 3) is given
         db.commit(insert={"Edge": edges(large, [(4, 9)])})

@@ -45,7 +45,7 @@ def opened(place: Path, program: str = "", **options: Any) -> Database:
 def standing(db: Database) -> object:
     """Every tuple of a database with its marks and numbers, and what its algorithms keep for themselves."""
     db.report  # noqa: B018  (loads what there is)
-    inner = db._backend.inner  # type: ignore[union-attr]
+    inner = db._commits.backend.inner  # type: ignore[union-attr]
     assert isinstance(inner, Maintained)
     names = [*inner.stored, *inner.maintenance.owned()]
     return {name: inner.keeper.standing(name) for name in names}, inner.maintenance.notes()

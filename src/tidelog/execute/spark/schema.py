@@ -40,11 +40,11 @@ from pyspark.sql.types import (
     MapType,
     ShortType,
     StringType,
-    StructField,
     StructType,
     TimestampNTZType,
     TimestampType,
 )
+from pyspark.sql.types import StructField as StructField
 
 from tidelog.execute.spark.cells import representation
 from tidelog.execute.spark.types import column_names, key, spark_type

@@ -15,6 +15,7 @@ Without `work`, a Spark that runs on this machine alone has one where its own fi
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -54,53 +55,84 @@ class Settings:
 
 
 def read_settings(spark: SparkSession) -> Settings:
-    """The settings of a session."""
+    """The settings of a session. Raises TidelogError."""
     work = _get(spark, "work", "")
     return Settings(
         way=_way(_get(spark, "fixpoint", "auto")),
-        tasks=_number(spark, "tasks", 0) or machine.slots(spark),
-        small=_number(spark, "small", Settings.small),
-        whole=_number(spark, "whole", Settings.whole),
+        tasks=_number(_get(spark, "tasks", "0")) or machine.slots(spark),
+        small=_number(_get(spark, "small", str(Settings.small))),
+        whole=_number(_get(spark, "whole", str(Settings.whole))),
         slots=machine.limit(spark),
         work=place_of(work) if work else machine.work(spark),
-        checkpoint=_seconds(spark, "checkpoint", Settings.checkpoint),
+        checkpoint=_seconds(_get(spark, "checkpoint", str(Settings.checkpoint))),
     )
 
 
 def process_limit(spark: SparkSession) -> int:
-    """How many tuples a database may have before they are kept on Spark."""
-    return _number(spark, "process", PROCESS)
+    """How many tuples a database may have before they are kept on Spark. Raises TidelogError."""
+    return _number(_get(spark, "process", str(PROCESS)))
 
 
 def _get(spark: SparkSession, name: str, default: str) -> str:
-    return spark.conf.get(PREFIX + name, default) or default
+    text = spark.conf.get(PREFIX + name, default) or default
+    check_setting(PREFIX + name, text)
+    return text
 
 
-def _number(spark: SparkSession, name: str, default: int) -> int:
-    text = _get(spark, name, str(default))
+def check_setting(name: str, text: str) -> None:
+    """Raise TidelogError for one of our settings that there is not, or for a value it cannot have."""
+    wrong = setting_problem(name, text)
+    if wrong is not None:
+        raise TidelogError(f"error[TL0609]: {wrong}")
+
+
+def setting_problem(name: str, text: str) -> str | None:
+    """What is wrong with a setting of a session, if it is one of ours."""
+    if not name.startswith(PREFIX):
+        return None
+    read = _READERS.get(name.removeprefix(PREFIX))
+    if read is None:
+        return f"there is no setting {name}; there are {', '.join(PREFIX + known for known in _READERS)}"
+    try:
+        read(text)
+    except ValueError as error:
+        return f"{name} is {text!r}, and should be {error}"
+    return None
+
+
+# --- values: each raises ValueError, which says what there should be ---------------
+
+
+def _number(text: str) -> int:
     if not text.isascii() or not text.isdigit():
-        raise TidelogError(f"error[TL0609]: {PREFIX}{name} is {text!r}, and should be a whole number")
+        raise ValueError("a whole number")
     return int(text)
 
 
-def _seconds(spark: SparkSession, name: str, default: float) -> float:
-    text = _get(spark, name, str(default))
+def _seconds(text: str) -> float:
     try:
         found = float(text)
     except ValueError:
         found = -1.0
     if not 0 <= found < float("inf"):
-        raise TidelogError(f"error[TL0609]: {PREFIX}{name} is {text!r}, and should be a number of seconds")
+        raise ValueError("a number of seconds")
     return found
 
 
 def _way(text: str) -> Way | None:
     if text == "auto":
         return None
-    try:
-        return Way(text)
-    except ValueError:
-        ways = ", ".join(["auto", *Way])
-        raise TidelogError(
-            f"error[TL0609]: {PREFIX}fixpoint is {text!r}, and should be one of {ways}"
-        ) from None
+    if text not in list(Way):
+        raise ValueError(f"one of {', '.join(['auto', *Way])}")
+    return Way(text)
+
+
+_READERS: Mapping[str, Callable[[str], object]] = {
+    "fixpoint": _way,
+    "tasks": _number,
+    "small": _number,
+    "whole": _number,
+    "process": _number,
+    "work": str,
+    "checkpoint": _seconds,
+}

@@ -16,9 +16,9 @@ from tidelog.io.spark_files import SMALL, facts_frame
 from tidelog.io.writing import check_places
 from tidelog.program.check import check
 from tidelog.program.model import Program, Relation
+from tidelog.session.frames.given import APPLY, given_frame
 from tidelog.session.pipeline.document import in_order, near
 from tidelog.session.pipeline.model import Pipeline, Sink, Source
-from tidelog.session.spark_frames import APPLY, given_frame
 from tidelog.syntax.errors import DataError, Diagnostic, ProgramError, TidelogError
 from tidelog.syntax.parser import read
 from tidelog.syntax.source import Span

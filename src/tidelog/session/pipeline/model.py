@@ -22,6 +22,7 @@ from pathlib import Path
 
 import yaml
 
+from tidelog.execute.spark.settings import setting_problem
 from tidelog.io.options import FORMATS, TEXT, TEXT_OPTIONS, text_format, text_options
 from tidelog.io.places import Place, within
 from tidelog.io.writing import MODES
@@ -128,6 +129,9 @@ class _Reading:
             message = f"spark is for the engine spark, and the engine is {engine.value}"
             doc.add("TL0908", message, keys["spark"].key.span)
         conf = doc.texts(spark["conf"].node, "conf") if "conf" in spark else []
+        for key, value in conf:
+            if wrong := setting_problem(key.value, value.value):
+                doc.add("TL0904", wrong, value.span)
         if program is None:
             return None
         return Pipeline(

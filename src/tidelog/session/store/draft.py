@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from tidelog.program.model import Relation
 from tidelog.session.batches import Batch
 from tidelog.session.definition import Definition
-from tidelog.session.spark_frames import FrameDelta, InSpark
+from tidelog.session.frames.changes import FrameDelta
+from tidelog.session.frames.held import InSpark
 from tidelog.session.store.errors import StoreError, not_written, overtaken
 from tidelog.session.store.facts import Words, last_words, since_cleared
 from tidelog.session.store.levels import merged, with_level

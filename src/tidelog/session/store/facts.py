@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from tidelog.session.backend import Operation, Work
-from tidelog.session.spark_frames import EVERYTHING, GivenFrame
+from tidelog.session.frames.given import EVERYTHING, GivenFrame
 from tidelog.session.store.rows import Moves, Sets, T
 
 if TYPE_CHECKING:

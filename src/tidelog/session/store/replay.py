@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from tidelog.maintain.notes import Unfit
 from tidelog.program.model import Relation
 from tidelog.session.backend import Operation
-from tidelog.session.spark_frames import GivenFrame
+from tidelog.session.frames.given import GivenFrame
 from tidelog.session.store.levels import folded
 from tidelog.session.store.manifest import Entry, Levels, Manifest
 from tidelog.session.store.rows import ArrowSets, Moves, Sets, SparkSets, T

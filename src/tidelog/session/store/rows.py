@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
 from tidelog.io.plain import table_of_values
 from tidelog.program.arrow import arrow_schema
 from tidelog.program.model import Relation
-from tidelog.session.spark_frames import FrameDelta, InSpark
+from tidelog.session.frames.changes import FrameDelta
+from tidelog.session.frames.held import InSpark
 from tidelog.session.store.errors import StoreError, damaged, said
 from tidelog.session.store.files import Files
 from tidelog.session.store.manifest import Level, Part

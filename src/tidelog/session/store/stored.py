@@ -24,8 +24,8 @@ from tidelog.session.store.store import Store, manifest_path
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from tidelog.session.frames.held import InSpark
     from tidelog.session.saved import Lasting
-    from tidelog.session.spark_frames import InSpark
 
 LOG = logging.getLogger("tidelog")
 FEW = 10_000  # rows of changes that are no reason to write a state

@@ -29,8 +29,8 @@ Pair = tuple[int, int]
 
 def known_counts(db: Database) -> dict[Pair, int]:
     """The tuples of `path` whose instances have been counted, with their number."""
-    assert isinstance(db._backend, Maintained)
-    keeper = db._backend.maintenance.keeper
+    assert isinstance(db._commits.backend, Maintained)
+    keeper = db._commits.backend.maintenance.keeper
     assert isinstance(keeper, LocalKeeper)
     ledger = keeper.ledger("path")
     numbers, held = ledger.numbers & LOW, ledger.held()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 from tidelog.io.plain import Row, rows_of_table
 from tidelog.program.model import Relation
 from tidelog.session.backend import Operation
-from tidelog.session.spark_frames import GivenFrame
+from tidelog.session.frames.given import GivenFrame
 
 if TYPE_CHECKING:
     import pyarrow as pa
