@@ -15,13 +15,14 @@ what maintenance-revisited proves, and our own notes claim:
 | fbf               | deletion                        | old                      | Theorem 25 (b)    |
 |                   | base, forward, rederive, insert | new                      | Theorem 25 (c)    |
 |                   | backward, of recursive rules    | old                      | Theorem 25 (d)    |
-| ranked            | delete, but for the guard       |                          | `maintain/ranked` |
+| ranked            | foresee                         |                          | `maintain/ranked` |
+|                   | delete, but for the guard       |                          |                   |
 |                   | rederive, insert                | new                      | Theorem 19 (c)    |
 | dbsp              | deletion, insertion             | its own products         | Theorem 12        |
 | recompute, starts | everything                      | new; all of them         | nonrepetition     |
 
-The steps of a line together consider no instance twice. Where no instance stops firing, DRed, FBF and
-ranked consider what is new and nothing else (Proposition 32).
+The steps of a line together consider no instance twice. Where no instance stops firing, DRed, FBF and,
+but for what it foresees, ranked consider what is new and nothing else (Proposition 32).
 """
 
 from __future__ import annotations
@@ -104,6 +105,8 @@ def steps_of(upkeep: Upkeep, recursive: set[int]) -> dict[str, Steps]:
                     add("deletion", OLD, instance)
                 case ("delete unproved", "backward") if instance[0] in recursive:
                     add("backward", OLD, instance)
+                case ("foresee", _):
+                    add("foresight", ANY, instance)
                 case ("delete", "deletion"):
                     add("deletion", ANY, instance)
                 case ("delete", "backward"):
@@ -131,7 +134,8 @@ def stratum_problem(
     recursive = {id for id, rule in own.items() if any(map(set(upkeep.relations).__contains__, reads(rule)))}
     found = steps_of(upkeep, recursive)
     if upkeep.algorithm in ("dred", "fbf", "ranked") and "start" not in found:
-        considered = [instance for phase in upkeep.phases for instance in phase.considered]
+        phases = [phase for phase in upkeep.phases if phase.phase != "foresee"]
+        considered = [instance for phase in phases for instance in phase.considered]
         optimum = [instance for instance in firing.new - firing.old if instance[0] in own]
         increasing = firing.old <= firing.new and not retracted & set(upkeep.relations)
         if increasing and Counter(considered) != Counter(optimum):

@@ -33,6 +33,7 @@ and from there in the commit's report.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import exp, log
 from time import perf_counter
@@ -68,64 +69,73 @@ ENOUGH = 5_000  # tuples looked at by an update that the speed can be measured w
 
 
 @dataclass
-class Rates:
-    """Tuples looked at for each tuple lost below, and for each gained, of late; None: not known."""
+class Rate:
+    """What updates of a size have cost of late: tuples looked at for each change below, and in a second."""
 
-    lost: float | None = None
-    gained: float | None = None
+    work: float
+    speed: float
 
-    def tell(self, lost: int, gained: int) -> bool:
-        """Whether they say what such an update costs."""
-        return not (lost and self.lost is None) and not (gained and self.gained is None)
-
-    def work(self, lost: int, gained: int) -> float:
-        """What they say."""
-        return lost * (self.lost or 0.0) + gained * (self.gained or 0.0)
+    def seconds(self, changes: int) -> float:
+        """What so many changes should take."""
+        return changes * self.work / self.speed
 
 
 @dataclass
 class Past:
-    """What is remembered of a stratum."""
+    """What is remembered of a stratum. Losses and gains have rates of their own, by size of updates."""
 
     full: float  # seconds of the last recomputing
-    speed: float = SPEED
-    rates: dict[int, Rates] = field(default_factory=dict)  # by size of updates
+    lost: dict[int, Rate] = field(default_factory=dict)
+    gained: dict[int, Rate] = field(default_factory=dict)
     seconds: dict[int, float] = field(default_factory=dict)  # of updates of a size, where rounds cost
 
     def knows(self, lost: int, gained: int) -> bool:
         """Whether there was an update of that size."""
-        found = self.rates.get(size(lost + gained))
-        return found is not None and found.tell(lost, gained)
+        at = size(lost + gained)
+        return (not lost or at in self.lost) and (not gained or at in self.gained)
 
     def expected(self, lost: int, gained: int) -> float | None:
         """The seconds that an update should take, by those of the nearest size; None: there were none."""
-        telling = [at for at, rates in self.rates.items() if rates.tell(lost, gained)]
-        if not telling:
-            return None
-        nearest = min(telling, key=lambda at: abs(at - size(lost + gained)))
-        return self.rates[nearest].work(lost, gained) / self.speed
+        at, expected = size(lost + gained), 0.0
+        for changes, rates in ((lost, self.lost), (gained, self.gained)):
+            rate = _nearest(rates, at)
+            if changes and rate is None:
+                return None
+            expected += 0.0 if rate is None else rate.seconds(changes)
+        return expected
 
-    def learn(self, lost: int, gained: int, work: int, *, at_least: bool = False) -> None:
-        """An update has looked at so many tuples, or would have looked at so many at least."""
-        changes = max(1, lost + gained)
-        rate = max(1, work) / changes
-        here = self.rates.setdefault(size(changes), Rates())
-        if lost:
-            here.lost = _mean(here.lost, max(rate, (here.lost or 0.0) * at_least), changes)
-        if gained and (not lost or here.gained is None):  # losses are what costs most
-            here.gained = _mean(here.gained, max(rate, (here.gained or 0.0) * at_least), changes)
+    def speed(self, lost: int, gained: int) -> float:
+        """Tuples that such an update should look at in a second."""
+        at = size(lost + gained)
+        own, other = (self.lost, self.gained) if lost else (self.gained, self.lost)
+        rate = _nearest(own, at) or _nearest(other, at)
+        return SPEED if rate is None else rate.speed
+
+    def learn(self, lost: int, gained: int, work: int, seconds: float, *, at_least: bool = False) -> None:
+        """An update has looked at so many tuples in so long, or would have looked at so many at least."""
+        changes, at = max(1, lost + gained), size(lost + gained)
+        each, speed = max(1, work) / changes, self.speed(lost, gained)
+        if work >= ENOUGH:
+            speed = min(max(_mean(speed, work / seconds, 5), SLOWEST), FASTEST)
+        for rates, concerned in ((self.lost, lost > 0), (self.gained, gained > 0)):
+            before = rates.get(at)
+            if not concerned or (rates is self.gained and lost and before):  # losses are what costs most
+                continue
+            if before is None:
+                rates[at] = Rate(each, speed)
+            else:
+                each = max(each, before.work) if at_least else each
+                rates[at] = Rate(_mean(before.work, each, changes), speed)
 
     def hope(self, changes: int) -> None:
         """An update of so many changes was not tried: it may have become cheaper meanwhile."""
-        here = self.rates.get(size(changes))
-        if here is not None:
-            here.lost = None if here.lost is None else RETRY * here.lost
-            here.gained = None if here.gained is None else RETRY * here.gained
+        for rates in (self.lost, self.gained):
+            if rate := rates.get(size(changes)):
+                rate.work *= RETRY
 
-    def measure(self, work: int, seconds: float) -> None:
-        """So many tuples were looked at in so many seconds."""
-        if work >= ENOUGH:
-            self.speed = min(max(_mean(self.speed, work / seconds, 5), SLOWEST), FASTEST)
+
+def _nearest(rates: Mapping[int, Rate], at: int) -> Rate | None:
+    return rates[min(rates, key=lambda other: abs(other - at))] if rates else None
 
 
 def size(changes: int) -> int:
@@ -133,10 +143,8 @@ def size(changes: int) -> int:
     return 0 if changes < MANY else changes.bit_length() // 2
 
 
-def _mean(old: float | None, new: float, times: int) -> float:
+def _mean(old: float, new: float, times: int) -> float:
     """The newest of many, weighed in as if it had come so many times, on a logarithmic scale."""
-    if old is None:
-        return new
     keep = (1 - RECENT) ** min(times, 100)
     return exp(keep * log(old) + (1 - keep) * log(new))
 
@@ -198,7 +206,7 @@ class Auto:
             return self._full(stratum, keeper, watch, why)
         hope = min(HOPE * (expected or 0.0), most * past.full)
         allowed = max(SHARE * past.full, hope, LEAST)
-        work = int(allowed * past.speed)
+        work = int(allowed * past.speed(lost, gained))
         started = perf_counter() - keeper.preparing
 
         def spent() -> float:
@@ -213,14 +221,13 @@ class Auto:
             reports = self._ranked.update(change, keeper, watch_clock, work)
         except Abandoned:  # step 7
             took = spent()
-            if took < allowed:  # all of the work was done, and sooner than expected
-                past.measure(work, took)
-            past.learn(lost, gained, int(DEARER * took * past.speed), at_least=True)
+            # By the work that was allowed or, later than that, by the clock.
+            done = work if took < allowed else int(took * past.speed(lost, gained))
+            past.learn(lost, gained, int(DEARER * done), DEARER * took, at_least=True)
             keeper.undo(stratum.relations)
             why = f"{changes}: an update was abandoned after {_ms(took)}, recomputing took {_ms(past.full)}"
             return [PhaseReport(phase="abandoned"), *self._full(stratum, keeper, watch, why)]
-        past.measure(cost(reports), spent())
-        past.learn(lost, gained, cost(reports))
+        past.learn(lost, gained, cost(reports), spent())
         guess = "" if expected is None else f", {_ms(expected)} expected"
         self._choose(stratum, self._ranked.name, f"{changes}{guess}, recomputing took {_ms(past.full)}")
         return reports
@@ -251,7 +258,8 @@ class Auto:
             reports = self._full(stratum, keeper, watch, why)
             past.seconds[at] = DEARER * max(took, FAR * past.full)  # not to be borne the next time
             return [PhaseReport(phase="abandoned"), *reports]
-        past.seconds[at] = _mean(expected, perf_counter() - started, 3)
+        took = perf_counter() - started
+        past.seconds[at] = took if expected is None else _mean(expected, took, 3)
         guess = "" if expected is None else f", {_ms(expected)} expected"
         self._choose(stratum, self._ranked.name, f"{changes}{guess}, recomputing took {_ms(past.full)}")
         return reports

@@ -77,8 +77,11 @@ Departures from DRed, on top of the guard:
   that Insert has brought, the executor knows how many instances derive it, and the guard need not
   look for one where none is left: what came by commits goes as cheaply as with counting. So does what
   was there from the start, if each tuple came by one instance, as in trees and lists. If something
-  is also gained below, Delete may consider instances that were never counted (it reads what is
-  there after the commit), and the numbers of the tuples it reaches are forgotten.
+  is also gained below, Delete reads instances too that were never counted (it reads what is there
+  after the commit): these are told apart. A tuple that has lost all it had may be held up by something
+  new; unless much more is gained than lost, those that may be are marked beforehand (`foresee`), and the
+  guard looks for support for these alone. With an added rule it cannot tell old instances from new
+  ones, and the numbers of the tuples it reaches are forgotten.
 """
 
 from __future__ import annotations
@@ -88,11 +91,13 @@ from tidelog.maintain.protocol import Phases, StratumChange
 from tidelog.maintain.seminaive import fill
 from tidelog.plan.executor import Watch
 from tidelog.plan.maintenance import Instances, Keeper, PhaseReport, Reading, Supported, Sweep
-from tidelog.plan.parts import AFTER, CURRENT, D, I, Mark, having
-from tidelog.plan.readings import backward, driven
+from tidelog.plan.parts import AFTER, CURRENT, EVERYTHING, NOTHING, D, I, Mark, Part, having
+from tidelog.plan.readings import backward, driven, gained_readings
 from tidelog.program.model import Negative, Positive, Stratum
 
 CHECKED = having(Mark.CHECKED)
+FORESEEN = having(Mark.PROVED)
+MANY = 4  # times as many changes gained as lost, and what they may hold up is not foreseen
 
 
 class Ranked:
@@ -109,21 +114,42 @@ class Ranked:
         self, change: StratumChange, keeper: Keeper, watch: Watch, budget: int | None
     ) -> list[PhaseReport]:
         """Step 1, for one stratum."""
-        delete_lost, delete_mixed, *others = change.once(
-            self.name,
-            lambda: (
-                delete(change, Instances.LOST),
-                delete(change, Instances.MIXED),
-                rederive(change, True, D - CHECKED),
-                insert(change, ranks=True),
-            ),
+        lost, gained = _ended_and_begun(change, keeper)
+        if change.added:
+            first = change.once((self.name, "rules"), lambda: (delete(change, Instances.MIXED, EVERYTHING),))
+        elif not gained:
+            first = change.once((self.name, "lost"), lambda: (delete(change, Instances.LOST, NOTHING),))
+        elif keeper.patience or gained > MANY * lost:
+            first = change.once(
+                (self.name, "gained"), lambda: (delete(change, Instances.FORMER_LOST, EVERYTHING),)
+            )
+        else:
+            first = change.once(
+                (self.name, "both"),
+                lambda: (foresee(change), delete(change, Instances.FORMER_LOST, FORESEEN)),
+            )
+        others = change.once(
+            self.name, lambda: (rederive(change, True, D - CHECKED), insert(change, ranks=True))
         )
-        return Phases(keeper, watch, budget).run(
-            delete_mixed if _gains(change, keeper) else delete_lost, *others
-        )
+        return Phases(keeper, watch, budget).run(*first, *others)
 
 
-def delete(change: StratumChange, instances: Instances) -> Sweep:
+def foresee(change: StratumChange) -> Sweep:
+    """Mark what may be held up by something new."""
+    return Sweep(
+        relations=change.stratum.relations,
+        start=NOTHING,
+        seeds=tuple(
+            reading for rule in change.kept for reading in gained_readings(rule, change.own, own_part=I)
+        ),
+        forms=(),
+        reach=I - FORESEEN,
+        settle=Mark.PROVED,
+        phase="foresee",
+    )
+
+
+def delete(change: StratumChange, instances: Instances, fresh: Part) -> Sweep:
     """What has lost an instance and is not held up by lower ranks."""
     return Sweep(
         relations=change.stratum.relations,
@@ -132,23 +158,24 @@ def delete(change: StratumChange, instances: Instances) -> Sweep:
         forms=_falling(change),  # step 6
         reach=I - D,
         settle=Mark.DELETED,  # step 7
-        guard=Supported(_supporting(change)),  # step 4
+        guard=Supported(_supporting(change), fresh),  # step 4
         instances=instances,
         phase="delete",
     )
 
 
-def _gains(change: StratumChange, keeper: Keeper) -> bool:
-    """Whether there may be instances that were not there before."""
-    if change.added:
-        return True
-    for rule in change.kept:
-        for literal in rule.body:
-            if isinstance(literal, Positive | Negative) and literal.atom.relation not in change.own:
-                lost, gained = keeper.changed(literal.atom.relation)
-                if gained if isinstance(literal, Positive) else lost:
-                    return True
-    return False
+def _ended_and_begun(change: StratumChange, keeper: Keeper) -> tuple[int, int]:
+    """The number of changes below by which instances may have ended, and by which there may be new ones."""
+    signs = {
+        (literal.atom.relation, isinstance(literal, Positive))
+        for rule in change.kept
+        for literal in rule.body
+        if isinstance(literal, Positive | Negative) and literal.atom.relation not in change.own
+    }
+    changed = [(keeper.changed(relation), positive) for relation, positive in signs]
+    ended = sum(lost if positive else gained for (lost, gained), positive in changed)
+    begun = sum(gained if positive else lost for (lost, gained), positive in changed)
+    return ended, begun
 
 
 def _falling(change: StratumChange) -> tuple[Reading, ...]:

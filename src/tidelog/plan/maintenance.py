@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from tidelog.plan.executor import Executor, TaskReport, Watch, unwatched
 from tidelog.plan.executor import Task as Materialising
-from tidelog.plan.parts import Mark, Part
+from tidelog.plan.parts import EVERYTHING, Mark, Part
 from tidelog.program.model import AggregateRule, Rule, Value
 
 if TYPE_CHECKING:
@@ -65,9 +65,12 @@ class Supported:
     looked at: steps 2 and 4 of the sweep may pass over heads of instances that are not from lower
     ranks. An executor that finds no instance of
     any rank for a tuple may mark it CHECKED: none will turn up in the rest of the sweep.
+
+    Tuples that may have an instance which was not there before the commit are in `fresh`.
     """
 
     forms: tuple[Reading, ...]
+    fresh: Part = EVERYTHING
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,7 @@ class Instances(Enum):
     MIXED = 0
     GAINED = 1
     LOST = 2
+    FORMER_LOST = 3
 
 
 @dataclass(frozen=True)
@@ -123,9 +127,10 @@ class Sweep:
     none), and those of step 1 take rank 1.
 
     `instances` says what is known of the instances of steps 2 and 4: they are all that have been
-    GAINED, or all that have been LOST, or MIXED. An executor may keep count of the instances that
-    derive a tuple, starting with tuples that come up in a sweep; the guard of a sweep over LOST
-    instances need not look for support for a tuple that has none left.
+    GAINED, or all that have been LOST, or MIXED. FORMER_LOST: those that were there before the commit are
+    all that have been lost of these, and those of step 2 were all there. An executor may keep count of the
+    instances that derive a tuple, starting with tuples that come up in a sweep; the guard of a sweep
+    over lost instances need not look for support for a tuple that has none left and is not `fresh`.
     """
 
     relations: tuple[str, ...]

@@ -75,6 +75,9 @@ def having(mark: Mark) -> Part:
     return Part(table)
 
 
+NOTHING = Part(0)
+EVERYTHING = ~NOTHING
+
 # The papers' sets.
 I = having(Mark.HELD)  # noqa: E741
 D = having(Mark.DELETED)

@@ -337,6 +337,8 @@ def append(index: int, upto: int, key: int) -> bool:
 @kernel
 def extend_index(index: int, upto: int) -> bool:
     """Bring rows up to number `upto` into the index. False: there is no memory."""
+    if word(index, UPTO) == upto:
+        return True
     key = reallocate(0, 8 * word(index, SLOT_WORDS))
     if key == 0:
         return False

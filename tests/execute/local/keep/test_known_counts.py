@@ -94,3 +94,36 @@ def test_a_tuple_was_given_and_derived() -> None:
     assert known_counts(db) == {}
     db.commit(delete={"path": [(0, 2)]})
     assert (0, 2) in db["path"]
+
+
+REACH = """
+.decl edge(x: number, y: number)
+.decl reach(x: number)
+reach(0).
+reach(y) :- reach(x), edge(x, y).
+"""
+
+
+@pytest.mark.parametrize("more", [0, 20])
+def test_something_new_holds_up_what_is_known_to_have_lost_all(more: int) -> None:
+    """Whether it is foreseen, or so much is new that it is not."""
+    db = Database(REACH, algorithm="ranked")
+    db.commit(insert={"edge": [(0, 1), *((i, i + 1) for i in range(1, 100))]})
+    others = [(0, 200 + i) for i in range(more)]
+    changes = db.commit(delete={"edge": [(1, 2)]}, insert={"edge": [(0, 2), *others]})
+    assert {name: (len(c.deleted), len(c.inserted)) for name, c in changes.items()} == {
+        "edge": (1, 1 + more)
+    } | ({"reach": (0, more)} if more else {})
+    [line] = [line for line in db.report.strata if line.algorithm == "ranked"]
+    assert line.instances <= 4 + more
+    assert {phase.name for phase in line.phases} >= ({"delete"} if more else {"foresee"})
+
+
+def test_what_something_new_holds_up_falls_with_it() -> None:
+    """4 loses 6 and is held up by the new edge from 5; but 5 falls a round later."""
+    db = Database(REACH, algorithm="ranked")
+    db.commit(insert={"edge": [(0, 2), (2, 5), (0, 3), (3, 6), (6, 4), (4, 7)]})
+    changes = db.commit(delete={"edge": [(6, 4), (0, 2)]}, insert={"edge": [(5, 4)]})
+    assert set(changes["reach"].deleted) == {(2,), (5,), (4,), (7,)}
+    changes = db.commit(insert={"edge": [(3, 5)]})
+    assert set(changes["reach"].inserted) == {(5,), (4,), (7,)}

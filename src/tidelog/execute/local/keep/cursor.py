@@ -72,7 +72,7 @@ from tidelog.execute.local.keep.layout import (
     TEST_COUNT,
     TESTS,
 )
-from tidelog.execute.local.keep.ledger import marks_of
+from tidelog.execute.local.keep.ledger import HELD, marks_of
 from tidelog.execute.local.keep.rowmap import find_row
 from tidelog.execute.local.keep.timing import (
     NEW_RUN,
@@ -96,7 +96,7 @@ from tidelog.execute.local.memory import (
 from tidelog.execute.local.tupleset import LOW
 
 FEW = 4  # matches: it is not worth looking for an order with fewer
-UNKNOWN = (1 << 32) - 1  # the row of a step that matched no row
+UNKNOWN = (1 << 32) - 1  # the row of a step for which there is none
 
 
 @kernel
@@ -261,7 +261,7 @@ def next_match(code: int, step: int, cursor: int, level: int) -> int:
         if kind == LOOKUP:
             return FOUND if row >= 0 and take(code, step, cursor, level, row) else NONE
         ledger = word(relation, LEDGER)
-        set_word(word(cursor, C_ROWS), level, UNKNOWN)
+        set_word(word(cursor, C_ROWS), level, UNKNOWN if row < 0 else row)
         if row >= 0 and load8(word(code, step + PART) + marks_of(ledger, row)):
             return NONE
         if word(cursor, C_MODE) and not passes_in_step(cursor, level, ledger, row):
@@ -354,3 +354,20 @@ def highest_first(code: int, cursor: int) -> int:
             highest = max(highest, first_of(word(word(code, step + SOURCE), LEDGER), word(rows, level)))
         step += STEP_WORDS
     return highest
+
+
+@kernel
+def was_there(code: int, cursor: int) -> bool:
+    """Whether the current instance was one before the commit, as far as strata below are concerned."""
+    form = word(cursor, C_FORM)
+    step = word(code, form + F_STEPS)
+    rows = word(cursor, C_ROWS)
+    for level in range(word(code, form + F_STEP_COUNT)):
+        kind = word(code, step + KIND)
+        row = word(rows, level)
+        if kind <= ABSENT and row != UNKNOWN and not word(code, step + BODY):
+            held = marks_of(word(word(code, step + SOURCE), LEDGER), row) & HELD != 0
+            if held == (kind == ABSENT):
+                return False
+        step += STEP_WORDS
+    return True

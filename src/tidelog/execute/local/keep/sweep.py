@@ -14,7 +14,14 @@ the own relation that drives each (`owners`; -1: another relation).
 # ruff: noqa: D103  (kernels: plain loops and branches)
 from __future__ import annotations
 
-from tidelog.execute.local.keep.cursor import advance, first_of, highest_first, make_head, start
+from tidelog.execute.local.keep.cursor import (
+    advance,
+    first_of,
+    highest_first,
+    make_head,
+    start,
+    was_there,
+)
 from tidelog.execute.local.keep.layout import (
     C_FORM,
     C_LIMIT,
@@ -81,7 +88,7 @@ LOW = (1 << 32) - 1
 KNOWN = 1 << 31
 
 # What the instances of a sweep mean for the counts of their heads.
-GAINED, LOST, MIXED = 1, 2, 3
+GAINED, LOST, MIXED, FORMER_LOST = 1, 2, 3, 4
 
 # Stages of a sweep.
 STARTING, SEEDING, GUARDING, SPREADING = 0, 1, 2, 3
@@ -127,15 +134,27 @@ def recount(ledger: int, row: int, instances: int) -> bool:
 
 @kernel
 def has_no_instance(ledger: int, row: int, run: int) -> bool:
-    """Whether it is known that no instance derives a row any more."""
-    return word(run, R_INSTANCES) == LOST and load64(word(ledger, NUMBERS) + 8 * row) & LOW == KNOWN
+    """Whether it is known that no instance derives a row any more, of those that were there before."""
+    instances = word(run, R_INSTANCES)
+    if instances != LOST and instances != FORMER_LOST:
+        return False
+    return load64(word(ledger, NUMBERS) + 8 * row) & LOW == KNOWN
+
+
+@kernel
+def is_counted(code: int, cursor: int, run: int) -> bool:
+    """Whether the current instance counts for its head."""
+    instances = word(run, R_INSTANCES)
+    if instances != FORMER_LOST or word(run, R_STAGE) != SPREADING:
+        return instances != 0
+    return was_there(code, cursor)
 
 
 @kernel
 def stands_elsewhere(code: int, cursor: int, run: int, ledger: int, row: int) -> bool:
     """Whether a row can do without the current instance, which is lost: it is not from lower ranks."""
     instances = word(run, R_INSTANCES)
-    if instances == 0 or instances == GAINED:
+    if instances == 0 or instances == GAINED or has_no_instance(ledger, row, run):
         return False
     first = first_of(ledger, row)
     return first != 0 and highest_first(code, cursor) >= first
@@ -161,7 +180,7 @@ def reach(code: int, cursor: int, run: int, part: int) -> int:
     row = find_row(relation, head)
     marks = 0
     if row >= 0:
-        if word(run, R_INSTANCES) and not recount(ledger, row, word(run, R_INSTANCES)):
+        if is_counted(code, cursor, run) and not recount(ledger, row, word(run, R_INSTANCES)):
             return NO_MEMORY
         marks = marks_of(ledger, row)
     if marks & WAITING or not is_in(part, marks):
@@ -289,7 +308,15 @@ def supported(code: int, forms: Words, owners: Words, number: int, run: int, row
 
 
 @kernel
-def begin_round(relations: Words, code: int, forms: Words, owners: Words, guarded: bool, run: int) -> int:
+def begin_round(
+    relations: Words,
+    code: int,
+    forms: Words,
+    owners: Words,
+    guarded: bool,
+    fresh: int,
+    run: int,
+) -> int:
     """Step 3 of a sweep: QUEUED tuples become CURRENT, unless the guard keeps them."""
     while word(run, R_RELATION) < len(relations):
         number = word(run, R_RELATION)
@@ -304,10 +331,12 @@ def begin_round(relations: Words, code: int, forms: Words, owners: Words, guarde
                 keep = marks & EXPLICIT != 0
                 if word(run, R_WORK) > word(run, R_BUDGET):
                     return OVER_BUDGET
-                if not keep and has_no_instance(ledger, row, run):
-                    set_word(word(run, R_GUARD_CURSOR), C_PRUNED, 0)
-                elif not keep:
-                    state = supported(code, forms, owners, number, run, row, ledger)
+                if not keep:
+                    state = NONE
+                    if has_no_instance(ledger, row, run) and not is_in(fresh, marks):
+                        set_word(word(run, R_GUARD_CURSOR), C_PRUNED, 0)
+                    else:
+                        state = supported(code, forms, owners, number, run, row, ledger)
                     if state == MISS:
                         return MISSING_IN_GUARD
                     keep = state == FOUND
@@ -383,6 +412,7 @@ def sweep(
     guards: Words,
     guard_owners: Words,
     guarded: bool,
+    fresh: int,
     start_part: int,
     reach_part: int,
     gain: int,
@@ -403,7 +433,7 @@ def sweep(
         set_word(run, R_STAGE, GUARDING)
     while True:
         if word(run, R_STAGE) == GUARDING:
-            state = begin_round(relations, code, guards, guard_owners, guarded, run)
+            state = begin_round(relations, code, guards, guard_owners, guarded, fresh, run)
             if state != DONE:
                 return state
             set_word(run, R_STAGE, SPREADING)

@@ -34,7 +34,12 @@ if TYPE_CHECKING:
     from tidelog.execute.local.keep.keeper import LocalKeeper
 
 UNLIMITED = 1 << 62
-COUNTED = {Instances.GAINED: kernels.GAINED, Instances.LOST: kernels.LOST, Instances.MIXED: kernels.MIXED}
+COUNTED = {
+    Instances.GAINED: kernels.GAINED,
+    Instances.LOST: kernels.LOST,
+    Instances.MIXED: kernels.MIXED,
+    Instances.FORMER_LOST: kernels.FORMER_LOST,
+}
 SLICE = 100_000  # tuples looked at between two reports of progress
 REPLAN_GROWTH, REPLAN_ROWS = 4, 1000
 
@@ -164,22 +169,22 @@ class RunningSweep(Running):
         self.task, self.ranks = task, task.ranks or isinstance(task.guard, Supported)
         self.seeds, _ = self.group(task.seeds)
         self.forms, self.owners = self.group(task.forms)
-        guards = task.guard.forms if isinstance(task.guard, Supported) else ()
-        self.guards, self.guard_owners = self.group(guards, backward=True)
-        self.guarded = isinstance(task.guard, Supported)
+        guard = task.guard if isinstance(task.guard, Supported) else Supported(())
+        self.guards, self.guard_owners = self.group(guard.forms, backward=True)
+        self.guarded, self.fresh = guard is task.guard, guard.fresh
         self.finish()
 
     def __call__(self, watch: Watch) -> None:
         """Sweep."""
         parts, task = self.keeper.workshop.parts, self.task
-        start, reach = parts.address(task.start), parts.address(task.reach)
+        start, reach, fresh = (parts.address(part) for part in (task.start, task.reach, self.fresh))
         self.run[at.R_RANKS] = int(task.ranks)
         self.run[at.R_INSTANCES] = COUNTED[task.instances] if self.ranks else 0
         self.drive(
             lambda: int(
                 kernels.sweep(
                     self.own, self.place, self.seeds, self.forms, self.owners, self.guards,
-                    self.guard_owners, self.guarded, start, reach, int(task.settle), self.address,
+                    self.guard_owners, self.guarded, fresh, start, reach, int(task.settle), self.address,
                 )
             ),
             watch,
