@@ -14,15 +14,15 @@
        costs even out, up to nine tenths, and up to a half if there was no update of that size
     7  if that is not enough, drop what it did and recompute
 
-Indexes that recomputing has left behind are made again by the next update: that time is not counted, for it
-says nothing of the update after it. Apart from that a commit of few changes costs at most a fifth more than
-recomputing; and an update that was abandoned never makes the next one like it look cheaper. Sizes are told
-apart, by factors of four, because cost need not grow with the number of changes: losses that hit the same
-tuples cost less together, and losses that leave a tuple without support cost more. Each time that
-recomputing is taken at once, updates of that size seem a little cheaper, so that they are tried again some
-time. Costs differ by orders of magnitude from one fact to the next, so *of late* is a mean of logarithms, in
-which an update of many facts weighs more: one bad fact does not spoil the others, and many facts tell the
-truth.
+Indexes that recomputing has left behind are made again by the next update: that time is not counted as the
+update's but, for one of many changes, as recomputing's. Apart from that a commit of few changes costs at most
+a fifth more than recomputing; and an update that was abandoned never makes the next one like it look cheaper.
+Sizes are told apart, by factors of four, because cost need not grow with the number of changes: losses that
+hit the same tuples cost less together, and losses that leave a tuple without support cost more. Each time
+that recomputing is taken at once, updates of that size seem a little cheaper, so that they are tried again
+some time. Costs differ by orders of magnitude from one fact to the next, so *of late* is a mean of
+logarithms, in which an update of many facts weighs more: one bad fact does not spoil the others, and many
+facts tell the truth.
 
 Where rounds cost, not tuples, as on Spark (`Keeper.patience`), x is what updates of that size have taken, and
 an update may take as long as recomputing, or as patience lasts; one that is given up costs as much again.
@@ -85,6 +85,8 @@ class Past:
     """What is remembered of a stratum. Losses and gains have rates of their own, by size of updates."""
 
     full: float  # seconds of the last recomputing
+    after: float = 0.0  # seconds that the update after one has spent on indexes
+    renewed: bool = True  # whether there was no update since
     lost: dict[int, Rate] = field(default_factory=dict)
     gained: dict[int, Rate] = field(default_factory=dict)
     seconds: dict[int, float] = field(default_factory=dict)  # of updates of a size, where rounds cost
@@ -198,16 +200,18 @@ class Auto:
             return self._patiently(change, keeper, watch, past, lost + gained)
         expected = past.expected(lost, gained)  # step 4
         few, known = lost + gained < MANY, past.knows(lost, gained)
+        whole = past.full + (0.0 if few else past.after)
         most = MOST_SHARE if few else MOST_OF_MANY if known else MOST_OF_FIRST
         bearable = most if few or known else FAR
-        if expected is not None and expected > max(bearable * past.full, LEAST):  # step 5
+        if expected is not None and expected > max(bearable * whole, LEAST):  # step 5
             why = f"{changes}: {_ms(expected)} expected, recomputing took {_ms(past.full)}"
             past.hope(lost + gained)
             return self._full(stratum, keeper, watch, why)
-        hope = min(HOPE * (expected or 0.0), most * past.full)
-        allowed = max(SHARE * past.full, hope, LEAST)
+        hope = min(HOPE * (expected or 0.0), most * whole)
+        allowed = max(SHARE * whole, hope, LEAST)
         work = int(allowed * past.speed(lost, gained))
-        started = perf_counter() - keeper.preparing
+        prepared = keeper.preparing
+        started = perf_counter() - prepared
 
         def spent() -> float:
             return perf_counter() - keeper.preparing - started
@@ -228,6 +232,8 @@ class Auto:
             why = f"{changes}: an update was abandoned after {_ms(took)}, recomputing took {_ms(past.full)}"
             return [PhaseReport(phase="abandoned"), *self._full(stratum, keeper, watch, why)]
         past.learn(lost, gained, cost(reports), spent())
+        if past.renewed:
+            past.after, past.renewed = keeper.preparing - prepared, False
         guess = "" if expected is None else f", {_ms(expected)} expected"
         self._choose(stratum, self._ranked.name, f"{changes}{guess}, recomputing took {_ms(past.full)}")
         return reports
@@ -282,7 +288,7 @@ class Auto:
 
     def _took(self, stratum: Stratum, seconds: float) -> None:
         past = self._past.setdefault(stratum.relations, Past(seconds))
-        past.full = seconds
+        past.full, past.renewed = seconds, True
 
     def _choose(self, stratum: Stratum, algorithm: str, why: str) -> None:
         self.choice = Choice(stratum.index, algorithm, why)

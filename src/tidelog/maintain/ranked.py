@@ -87,7 +87,7 @@ Departures from DRed, on top of the guard:
 from __future__ import annotations
 
 from tidelog.maintain.dred import RETRACTED, broken, insert, rederive
-from tidelog.maintain.protocol import Phases, StratumChange
+from tidelog.maintain.protocol import Phases, StratumChange, Work
 from tidelog.maintain.seminaive import fill
 from tidelog.plan.executor import Watch
 from tidelog.plan.maintenance import Instances, Keeper, PhaseReport, Reading, Supported, Sweep
@@ -114,24 +114,37 @@ class Ranked:
         self, change: StratumChange, keeper: Keeper, watch: Watch, budget: int | None
     ) -> list[PhaseReport]:
         """Step 1, for one stratum."""
-        lost, gained = _ended_and_begun(change, keeper)
-        if change.added:
-            first = change.once((self.name, "rules"), lambda: (delete(change, Instances.MIXED, EVERYTHING),))
-        elif not gained:
-            first = change.once((self.name, "lost"), lambda: (delete(change, Instances.LOST, NOTHING),))
-        elif keeper.patience or gained > MANY * lost:
-            first = change.once(
-                (self.name, "gained"), lambda: (delete(change, Instances.FORMER_LOST, EVERYTHING),)
-            )
-        else:
-            first = change.once(
-                (self.name, "both"),
-                lambda: (foresee(change), delete(change, Instances.FORMER_LOST, FORESEEN)),
-            )
-        others = change.once(
+        phases, relations = Phases(keeper, watch, budget), change.stratum.relations
+        told = any(name in keeper.told for name in relations)
+        ended, begun = _ended_and_begun(change, keeper)
+        if ended or change.removed or told:
+            phases.run(*self._deleting(change, keeper, ended, begun))
+        rederiving, inserting = change.once(
             self.name, lambda: (rederive(change, True, D - CHECKED), insert(change, ranks=True))
         )
-        return Phases(keeper, watch, budget).run(*first, *others)
+        fell = bool(phases.reports) and any(keeper.changed(name)[0] for name in relations)
+        if fell:
+            phases.run(rederiving)
+        if fell or begun or change.added or told:
+            phases.run(inserting)
+        return phases.reports
+
+    def _deleting(self, change: StratumChange, keeper: Keeper, ended: int, begun: int) -> tuple[Work, ...]:
+        """The tasks of Delete; what is new below decides what the guard has to look at."""
+        if change.added:
+            instances, fresh = Instances.MIXED, EVERYTHING
+        elif not begun:
+            instances, fresh = Instances.LOST, NOTHING
+        else:
+            instances = Instances.FORMER_LOST
+            fresh = EVERYTHING if keeper.patience or begun > MANY * ended else FORESEEN
+        return change.once(
+            (self.name, instances, fresh),
+            lambda: (
+                *((foresee(change),) if fresh is FORESEEN else ()),
+                delete(change, instances, fresh),
+            ),
+        )
 
 
 def foresee(change: StratumChange) -> Sweep:

@@ -266,11 +266,13 @@ class Keeper(Executor, Protocol):
     Outside of a commit its relations hold the current answers; `size` and `table` give
     these until `commit`, also while one is under way. `preparing` are the seconds spent so far on what
     tasks find ready the next time, such as indexes that renewal has left behind. `patience` are the seconds
-    that an update may always take, where rounds cost more than tuples; else 0.
+    that an update may always take, where rounds cost more than tuples; else 0. `told` are the relations whose
+    explicit facts the commit under way has changed.
     """
 
     preparing: float
     patience: float
+    told: set[str]
 
     def begin(self) -> None:
         """Start a commit."""

@@ -45,6 +45,7 @@ class SubstitutionExecutor:
     patience = 0.0
 
     def __init__(self) -> None:
+        self.told: set[str] = set()
         self._relations: dict[str, StoredRelation] = {}
         self._reader = Reader(self._relations)
         self._before: dict[str, tuple[StoredRelation, bool]] | None = None  # the relations at `begin`
@@ -109,6 +110,7 @@ class SubstitutionExecutor:
         if self._before is not None:
             raise InternalError("a commit is under way already")
         self._before = {name: (stored, stored.derived) for name, stored in self._relations.items()}
+        self.told.clear()
         for stored in self._relations.values():
             stored.begin()
         self._reader.forget()
@@ -169,7 +171,7 @@ class SubstitutionExecutor:
                 if not stored.derived:
                     entry.hold(True)
                 changed += 1
-        return changed
+        return self._told(relation, changed)
 
     def retract_rows(self, relation: str, rows: Sequence[Row] | pa.Table) -> int:
         """Make rows explicit no more; the number that were."""
@@ -183,6 +185,11 @@ class SubstitutionExecutor:
                 if not stored.derived:
                     entry.hold(False)
                 changed += 1
+        return self._told(relation, changed)
+
+    def _told(self, relation: str, changed: int) -> int:
+        if changed:
+            self.told.add(relation)
         return changed
 
     def facts(self, relation: str) -> pa.Table:

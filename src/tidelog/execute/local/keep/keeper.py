@@ -66,6 +66,7 @@ class LocalKeeper(LocalExecutor):
         self._dropped: dict[str, tuple[StoredRelation, Ledger | None]] = {}
         self._underway = False
         self.preparing = 0.0
+        self.told: set[str] = set()
 
     # --- relations ---
 
@@ -133,6 +134,7 @@ class LocalKeeper(LocalExecutor):
         if self._underway:
             raise InternalError("a commit is under way")
         self._underway = True
+        self.told.clear()
         for name, ledger in self._ledgers.items():
             ledger.record[at.AT_BEGIN] = len(self.relations[name])
 
@@ -195,6 +197,7 @@ class LocalKeeper(LocalExecutor):
 
     def assert_rows(self, relation: str, rows: Sequence[Row] | pa.Table) -> int:
         """Make rows explicit; how many were not."""
+        self.told.add(relation)
         stored = self.relations[relation]
         packed, count = self._pack(stored, rows)
         if len(stored) == 0 and count >= COMPACT_FROM:
@@ -223,6 +226,7 @@ class LocalKeeper(LocalExecutor):
 
     def retract_rows(self, relation: str, rows: Sequence[Row] | pa.Table) -> int:
         """Make rows no longer explicit; how many were."""
+        self.told.add(relation)
         stored = self.relations[relation]
         ledger = self.ledger(relation)
         ledger.need_map()

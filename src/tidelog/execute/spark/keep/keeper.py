@@ -49,6 +49,7 @@ class SparkKeeper(SparkExecutor):
     kind = "spark"  # of a `Saving` keeper
 
     def __init__(self, spark: object | None = None, limits: Limits | None = None) -> None:
+        self.told: set[str] = set()
         from tidelog.execute.spark.keep.relation import Limits
 
         super().__init__(spark)
@@ -124,6 +125,7 @@ class SparkKeeper(SparkExecutor):
         if self._before is not None:
             raise InternalError("a commit is under way already")
         self._before = {name: (kept, kept.derived) for name, kept in self._kept.items()}
+        self.told.clear()
 
     def commit(self) -> None:
         """What is AFTER becomes what is held."""
@@ -171,15 +173,19 @@ class SparkKeeper(SparkExecutor):
 
     def assert_rows(self, relation: str, rows: Sequence[Row] | pa.Table | Rows) -> int:
         """Make rows explicit; the number that were not."""
-        from tidelog.execute.spark.keep.facts import give
-
-        return give(self._committing(relation), rows, add=True)
+        return self._give(relation, rows, add=True)
 
     def retract_rows(self, relation: str, rows: Sequence[Row] | pa.Table | Rows) -> int:
         """Make rows explicit no more; the number that were."""
+        return self._give(relation, rows, add=False)
+
+    def _give(self, relation: str, rows: Sequence[Row] | pa.Table | Rows, *, add: bool) -> int:
         from tidelog.execute.spark.keep.facts import give
 
-        return give(self._committing(relation), rows, add=False)
+        changed = give(self._committing(relation), rows, add=add)
+        if changed:
+            self.told.add(relation)
+        return changed
 
     def _committing(self, relation: str) -> KeptRelation:
         if self._before is None:
