@@ -14,15 +14,15 @@
        costs even out, up to nine tenths, and up to a half if there was no update of that size
     7  if that is not enough, drop what it did and recompute
 
-Indexes that recomputing has left behind are made again by the next update: that time is not counted as the
-update's but, for one of many changes, as recomputing's. Apart from that a commit of few changes costs at most
-a fifth more than recomputing; and an update that was abandoned never makes the next one like it look cheaper.
-Sizes are told apart, by factors of four, because cost need not grow with the number of changes: losses that
-hit the same tuples cost less together, and losses that leave a tuple without support cost more. Each time
-that recomputing is taken at once, updates of that size seem a little cheaper, so that they are tried again
-some time. Costs differ by orders of magnitude from one fact to the next, so *of late* is a mean of
-logarithms, in which an update of many facts weighs more: one bad fact does not spoil the others, and many
-facts tell the truth.
+Indexes that recomputing has left behind are made again at once after few changes, for the next commit will be
+an update; after many, by the next update: that time is not counted as the update's but as recomputing's.
+Apart from that a commit of few changes costs at most a fifth more than recomputing; and an update that was
+abandoned never makes the next one like it look cheaper. Sizes are told apart, by factors of four, because
+cost need not grow with the number of changes: losses that hit the same tuples cost less together, and losses
+that leave a tuple without support cost more. Each time that recomputing is taken at once, updates of that
+size seem a little cheaper, so that they are tried again some time. Costs differ by orders of magnitude from
+one fact to the next, so *of late* is a mean of logarithms, in which an update of many facts weighs more: one
+bad fact does not spoil the others, and many facts tell the truth.
 
 Where rounds cost, not tuples, as on Spark (`Keeper.patience`), x is what updates of that size have taken, and
 an update may take as long as recomputing, or as patience lasts; one that is given up costs as much again.
@@ -61,7 +61,7 @@ MOST_OF_FIRST = 0.5  # of recomputing: what the first update of many may take
 FAR = 3.0  # times recomputing: what updates of other sizes may tell, and one is tried nevertheless
 HOPE = 2.0  # and it may take so many times what is expected of it, up to the time of recomputing
 DEARER = 1.5  # what an abandoned update would have cost, against what it has
-RETRY = 0.95  # each time that recomputing is taken, an update seems a little cheaper: it is tried again
+RETRY = 0.92  # each time that recomputing is taken, an update seems a little cheaper: it is tried again
 SPEED = 8_000_000.0  # tuples looked at in a second, until it has been measured
 SLOWEST, FASTEST = SPEED / 8, SPEED * 4  # what is measured beyond was a machine that did something else
 SLOW = 20e-6  # seconds for a rule instance: a first evaluation that took longer was compiling kernels
@@ -230,7 +230,12 @@ class Auto:
             past.learn(lost, gained, int(DEARER * done), DEARER * took, at_least=True)
             keeper.undo(stratum.relations)
             why = f"{changes}: an update was abandoned after {_ms(took)}, recomputing took {_ms(past.full)}"
-            return [PhaseReport(phase="abandoned"), *self._full(stratum, keeper, watch, why)]
+            reports = self._full(stratum, keeper, watch, why)
+            if few:
+                before = perf_counter()
+                keeper.prepare(self._ranked.usual(change))
+                past.after, past.renewed = perf_counter() - before, False
+            return [PhaseReport(phase="abandoned"), *reports]
         past.learn(lost, gained, cost(reports), spent())
         if past.renewed:
             past.after, past.renewed = keeper.preparing - prepared, False

@@ -119,9 +119,7 @@ class Ranked:
         ended, begun = _ended_and_begun(change, keeper)
         if ended or change.removed or told:
             phases.run(*self._deleting(change, keeper, ended, begun))
-        rederiving, inserting = change.once(
-            self.name, lambda: (rederive(change, True, D - CHECKED), insert(change, ranks=True))
-        )
+        rederiving, inserting = self._others(change)
         fell = bool(phases.reports) and any(keeper.changed(name)[0] for name in relations)
         if fell:
             phases.run(rederiving)
@@ -129,15 +127,26 @@ class Ranked:
             phases.run(inserting)
         return phases.reports
 
+    def usual(self, change: StratumChange) -> tuple[Work, ...]:
+        """The tasks of a commit that only takes away, or only adds."""
+        return (*self._deletion(change, Instances.LOST, NOTHING), *self._others(change))
+
+    def _others(self, change: StratumChange) -> tuple[Work, ...]:
+        return change.once(
+            self.name, lambda: (rederive(change, True, D - CHECKED), insert(change, ranks=True))
+        )
+
     def _deleting(self, change: StratumChange, keeper: Keeper, ended: int, begun: int) -> tuple[Work, ...]:
         """The tasks of Delete; what is new below decides what the guard has to look at."""
         if change.added:
-            instances, fresh = Instances.MIXED, EVERYTHING
-        elif not begun:
-            instances, fresh = Instances.LOST, NOTHING
-        else:
-            instances = Instances.FORMER_LOST
-            fresh = EVERYTHING if keeper.patience or begun > MANY * ended else FORESEEN
+            return self._deletion(change, Instances.MIXED, EVERYTHING)
+        if not begun:
+            return self._deletion(change, Instances.LOST, NOTHING)
+        if keeper.patience or begun > MANY * ended:
+            return self._deletion(change, Instances.FORMER_LOST, EVERYTHING)
+        return self._deletion(change, Instances.FORMER_LOST, FORESEEN)
+
+    def _deletion(self, change: StratumChange, instances: Instances, fresh: Part) -> tuple[Work, ...]:
         return change.once(
             (self.name, instances, fresh),
             lambda: (

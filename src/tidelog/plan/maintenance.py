@@ -311,6 +311,9 @@ class Keeper(Executor, Protocol):
         only these.
         """
 
+    def prepare(self, tasks: Sequence[Maintaining | Materialising]) -> None:
+        """Make what tasks will find ready, such as indexes, now rather than when they are run."""
+
     def undo(self, relations: Sequence[str]) -> None:
         """Put relations back to where they were before any task of this commit touched them.
 

@@ -215,6 +215,9 @@ class SubstitutionExecutor:
         for name in relations:
             self._committing(name).renew()
 
+    def prepare(self, tasks: Sequence[Maintaining | Task]) -> None:
+        """Nothing is prepared."""
+
     def derived_once(self, relations: Sequence[str]) -> None:
         """Nothing is counted."""
 

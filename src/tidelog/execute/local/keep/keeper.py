@@ -286,6 +286,12 @@ class LocalKeeper(LocalExecutor):
         report.seconds = time.perf_counter() - started
         return report
 
+    def prepare(self, tasks: Sequence[Maintaining | Materialising]) -> None:
+        """Make the indexes that tasks will need."""
+        for task in tasks:
+            if not isinstance(task, Derive | Fixpoint | Group | Regroup):
+                self._running(task).reset(None)
+
     def _running(self, task: Maintaining) -> Running:
         """The compiled task."""
         found = self._compiled.get(id(task))

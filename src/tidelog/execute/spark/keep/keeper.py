@@ -206,6 +206,9 @@ class SparkKeeper(SparkExecutor):
             renew(self._committing(name))
         self._filled.update(relations)
 
+    def prepare(self, tasks: Sequence[Maintaining | Task]) -> None:
+        """Nothing is prepared."""
+
     def derived_once(self, relations: Sequence[str]) -> None:
         """Nothing is counted."""
 
