@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,12 +19,18 @@ class Stopping:
 
     def __enter__(self) -> Stopping:
         self._before = signal.signal(signal.SIGTERM, self._ask)
+        logging.getLogger().addFilter(self._worth_saying)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         signal.signal(signal.SIGTERM, self._before)
+        logging.getLogger().removeFilter(self._worth_saying)
+
+    def _worth_saying(self, record: logging.LogRecord) -> bool:
+        """All but that PySpark was interrupted while it waited for Java."""
+        return not (self.asked and record.exc_info and record.exc_info[0] is KeyboardInterrupt)
 
     def _ask(self, *_: object) -> None:
         if not self.asked:  # what is being ended is not interrupted again

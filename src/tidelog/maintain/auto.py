@@ -3,8 +3,8 @@
     Auto(stratum, changes)
     1  if the policy is not to choose, do as it says
     2  l and g are the numbers of tuples lost and gained below the stratum
-    3  f is the time that recomputing took the last time; after the first evaluation, a little more
-       than that took
+    3  f is the time that recomputing took the last time, and more if there are more tuples now; after
+       the first evaluation, a little more than that took
     4  x is the time that the update should take: what a lost tuple and what a gained one have cost of
        late, in updates of about as many changes, in tuples looked at, times l and g, at the speed of
        the last updates; if there were none, what others tell
@@ -14,15 +14,15 @@
        costs even out, up to nine tenths, and up to a half if there was no update of that size
     7  if that is not enough, drop what it did and recompute
 
-Indexes that recomputing has left behind are made again at once after few changes, for the next commit will be
-an update; after many, by the next update: that time is not counted as the update's but as recomputing's.
-Apart from that a commit of few changes costs at most a fifth more than recomputing; and an update that was
-abandoned never makes the next one like it look cheaper. Sizes are told apart, by factors of four, because
-cost need not grow with the number of changes: losses that hit the same tuples cost less together, and losses
-that leave a tuple without support cost more. Each time that recomputing is taken at once, updates of that
-size seem a little cheaper, so that they are tried again some time. Costs differ by orders of magnitude from
-one fact to the next, so *of late* is a mean of logarithms, in which an update of many facts weighs more: one
-bad fact does not spoil the others, and many facts tell the truth.
+Indexes that recomputing has left behind are made again at once after few changes if that is soon done, for
+the next commit will be an update; after many, by the next update: that time is not counted as the update's
+but as recomputing's. Apart from that a commit of few changes costs at most a fifth more than recomputing; and
+an update that was abandoned never makes the next one like it look cheaper. Sizes are told apart, by factors
+of four, because cost need not grow with the number of changes: losses that hit the same tuples cost less
+together, and losses that leave a tuple without support cost more. Each time that recomputing is taken at
+once, updates of that size seem a little cheaper, so that they are tried again some time. Costs differ by
+orders of magnitude from one fact to the next, so *of late* is a mean of logarithms, in which an update of
+many facts weighs more: one bad fact does not spoil the others, and many facts tell the truth.
 
 Where rounds cost, not tuples, as on Spark (`Keeper.patience`), x is what updates of that size have taken, and
 an update may take as long as recomputing, or as patience lasts; one that is given up costs as much again.
@@ -85,11 +85,16 @@ class Past:
     """What is remembered of a stratum. Losses and gains have rates of their own, by size of updates."""
 
     full: float  # seconds of the last recomputing
+    tuples: int = 0  # that the stratum had after it
     after: float = 0.0  # seconds that the update after one has spent on indexes
     renewed: bool = True  # whether there was no update since
     lost: dict[int, Rate] = field(default_factory=dict)
     gained: dict[int, Rate] = field(default_factory=dict)
     seconds: dict[int, float] = field(default_factory=dict)  # of updates of a size, where rounds cost
+
+    def whole(self, tuples: int) -> float:
+        """The seconds that recomputing should take, now that there are so many tuples."""
+        return self.full * max(1.0, tuples / self.tuples) if self.tuples else self.full
 
     def knows(self, lost: int, gained: int) -> bool:
         """Whether there was an update of that size."""
@@ -175,7 +180,7 @@ class Auto:
         took = perf_counter() - started
         if not keeper.patience:
             took = min(took, LEAST + SLOW * considered(reports))
-        self._took(stratum, ANEW * took)
+        self._took(stratum, ANEW * took, _tuples(stratum, keeper))
         return reports
 
     def update(
@@ -191,8 +196,8 @@ class Auto:
         lost, gained, below = _changes(change, keeper)  # step 2
         past = self._past.get(stratum.relations)
         if past is None:  # another algorithm started it: a guess, until it is recomputed
-            size = sum(keeper.size(relation) for relation in stratum.relations)
-            past = self._past[stratum.relations] = Past(size / SPEED)  # step 3
+            past = self._past[stratum.relations] = Past(_tuples(stratum, keeper) / SPEED)
+        full = past.whole(_tuples(stratum, keeper))  # step 3
         changes = f"{_count(lost + gained, 'change')} below"
         if lost + gained > MUCH * below:
             return self._full(stratum, keeper, watch, f"{changes}, of {_count(below, 'tuple')}")
@@ -200,11 +205,11 @@ class Auto:
             return self._patiently(change, keeper, watch, past, lost + gained)
         expected = past.expected(lost, gained)  # step 4
         few, known = lost + gained < MANY, past.knows(lost, gained)
-        whole = past.full + (0.0 if few else past.after)
+        whole = full + (0.0 if few else past.after)
         most = MOST_SHARE if few else MOST_OF_MANY if known else MOST_OF_FIRST
         bearable = most if few or known else FAR
         if expected is not None and expected > max(bearable * whole, LEAST):  # step 5
-            why = f"{changes}: {_ms(expected)} expected, recomputing took {_ms(past.full)}"
+            why = f"{changes}: {_ms(expected)} expected, {_ms(full)} for recomputing"
             past.hope(lost + gained)
             return self._full(stratum, keeper, watch, why)
         hope = min(HOPE * (expected or 0.0), most * whole)
@@ -229,18 +234,18 @@ class Auto:
             done = work if took < allowed else int(took * past.speed(lost, gained))
             past.learn(lost, gained, int(DEARER * done), DEARER * took, at_least=True)
             keeper.undo(stratum.relations)
-            why = f"{changes}: an update was abandoned after {_ms(took)}, recomputing took {_ms(past.full)}"
+            why = f"{changes}: an update was abandoned after {_ms(took)}, {_ms(full)} for recomputing"
             reports = self._full(stratum, keeper, watch, why)
-            if few:
+            if few and past.after < MOST_SHARE * past.full:
                 before = perf_counter()
                 keeper.prepare(self._ranked.usual(change))
                 past.after, past.renewed = perf_counter() - before, False
-            return [PhaseReport(phase="abandoned"), *reports]
+            return [PhaseReport(phase="abandoned", seconds=took), *reports]
         past.learn(lost, gained, cost(reports), spent())
         if past.renewed:
             past.after, past.renewed = keeper.preparing - prepared, False
         guess = "" if expected is None else f", {_ms(expected)} expected"
-        self._choose(stratum, self._ranked.name, f"{changes}{guess}, recomputing took {_ms(past.full)}")
+        self._choose(stratum, self._ranked.name, f"{changes}{guess}, {_ms(full)} for recomputing")
         return reports
 
     def _patiently(
@@ -251,7 +256,7 @@ class Auto:
         expected = past.seconds.get(at)
         if expected is not None and expected > FAR * past.full:
             past.seconds[at] = RETRY * expected
-            why = f"{changes}: {_ms(expected)} expected, recomputing took {_ms(past.full)}"
+            why = f"{changes}: {_ms(expected)} expected, {_ms(past.full)} for recomputing"
             return self._full(stratum, keeper, watch, why)
         allowed, started = max(keeper.patience, past.full), perf_counter()
 
@@ -265,14 +270,14 @@ class Auto:
         except Abandoned:
             took = perf_counter() - started
             keeper.undo(stratum.relations)
-            why = f"{changes}: an update was abandoned after {_ms(took)}, recomputing took {_ms(past.full)}"
+            why = f"{changes}: an update was abandoned after {_ms(took)}, {_ms(past.full)} for recomputing"
             reports = self._full(stratum, keeper, watch, why)
             past.seconds[at] = DEARER * max(took, FAR * past.full)  # not to be borne the next time
             return [PhaseReport(phase="abandoned"), *reports]
         took = perf_counter() - started
         past.seconds[at] = took if expected is None else _mean(expected, took, 3)
         guess = "" if expected is None else f", {_ms(expected)} expected"
-        self._choose(stratum, self._ranked.name, f"{changes}{guess}, recomputing took {_ms(past.full)}")
+        self._choose(stratum, self._ranked.name, f"{changes}{guess}, {_ms(past.full)} for recomputing")
         return reports
 
     def starting(self, stratum: Stratum) -> float | None:
@@ -282,21 +287,25 @@ class Auto:
 
     def expect(self, stratum: Stratum, cost: float) -> None:
         """Recomputing took so many seconds, in another process."""
-        self._took(stratum, cost)
+        self._took(stratum, cost, 0)
 
     def _full(self, stratum: Stratum, keeper: Keeper, watch: Watch, why: str) -> list[PhaseReport]:
         self._choose(stratum, self._recompute.name, why)
         started = perf_counter()
         reports = renewal(self._recompute, stratum, keeper, watch)
-        self._took(stratum, perf_counter() - started)
+        self._took(stratum, perf_counter() - started, _tuples(stratum, keeper))
         return reports
 
-    def _took(self, stratum: Stratum, seconds: float) -> None:
+    def _took(self, stratum: Stratum, seconds: float, tuples: int) -> None:
         past = self._past.setdefault(stratum.relations, Past(seconds))
-        past.full, past.renewed = seconds, True
+        past.full, past.tuples, past.renewed = seconds, tuples, True
 
     def _choose(self, stratum: Stratum, algorithm: str, why: str) -> None:
         self.choice = Choice(stratum.index, algorithm, why)
+
+
+def _tuples(stratum: Stratum, keeper: Keeper) -> int:
+    return sum(keeper.size(relation) for relation in stratum.relations)
 
 
 def _changes(change: StratumChange, keeper: Keeper) -> tuple[int, int, int]:

@@ -104,10 +104,10 @@ Guard = Supported | Proof
 class Instances(Enum):
     """What the instances that a sweep considers have in common."""
 
-    MIXED = 0
-    GAINED = 1
-    LOST = 2
-    FORMER_LOST = 3
+    MIXED = 0  # counts of their heads are not known any more
+    GAINED = 1  # each adds one
+    LOST = 2  # each takes one
+    FORMER_LOST = 3  # each that was there before takes one, others nothing
 
 
 @dataclass(frozen=True)

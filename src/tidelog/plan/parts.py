@@ -28,8 +28,8 @@ class Mark(IntFlag):
     ASSERTED = 32  # newly explicit (E⁺)
     QUEUED = 64  # reached by a sweep, its consequences not drawn yet
     CURRENT = 128  # its consequences are being drawn (Δ)
-    CHECKED = 256  # C of FBF
-    PROVED = 512  # P of FBF
+    CHECKED = 256  # C of FBF; of `ranked`, what no instance derives
+    PROVED = 512  # P of FBF; of `ranked`, what something new may hold up
     PROVING = 1024  # the newest of P
     BLOCKED = 2048  # B of FBF
     DELAYED = 4096  # Y of FBF

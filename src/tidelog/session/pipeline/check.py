@@ -6,12 +6,13 @@ sources (`check_columns`) is asked for after the rest.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tidelog.io.facts import only_spark, read_facts
-from tidelog.io.places import parts
+from tidelog.io.places import Place, parts
 from tidelog.io.spark_files import SMALL, facts_frame
 from tidelog.io.writing import check_places
 from tidelog.program.check import check
@@ -51,7 +52,7 @@ def check_pipeline(
                 Diagnostic("TL0907", f"no source for {name}", relation.span, "an input", hint=hint)
             )
     for sink in pipeline.sinks:
-        problems += _named(sink, own, "sink") or _writable(sink, engine)
+        problems += _named(sink, own, "sink") or _in_use(sink, pipeline) or _writable(sink, engine)
     problems += _written_twice(pipeline.sinks)
     return program, in_order(problems)
 
@@ -117,6 +118,9 @@ def _writable(sink: Sink, engine: str) -> list[Diagnostic]:
     path = sink.place.here
     if sink.mode == "error" and path is not None and path.exists():
         return [Diagnostic("TL0910", f"{heading}: {sink.place} is there already", sink.span)]
+    if sink.mode == "overwrite" and path is not None and path.is_file():
+        message = f"{heading}: {sink.place} is a file, and a sink is a directory of parts"
+        return [Diagnostic("TL0910", message, sink.span, hint="name another path, or move it elsewhere")]
     if sink.mode == "append" and path is not None and path.is_file():
         return [Diagnostic("TL0910", f"{heading}: {sink.place} is a file, not of parts", sink.span)]
     try:
@@ -136,6 +140,22 @@ def _written_twice(sinks: Iterable[Sink]) -> list[Diagnostic]:
             message = f"{other.relation} and {sink.relation} would both be written to {sink.place}"
             found.append(Diagnostic("TL0910", message, sink.span))
     return found
+
+
+def _in_use(sink: Sink, pipeline: Pipeline) -> list[Diagnostic]:
+    """That a sink would take the place of the program, of a source or of the store, or come into that."""
+    store = None if pipeline.store is None else Place("parquet", pipeline.store)
+    used = [("the program", Place("dl", str(pipeline.program)))]
+    used += [(f"the source {source.relation}", source.place) for source in pipeline.sources]
+    used += [] if store is None else [("the store", store)]
+    for what, place in used:
+        if sink.place.here is None or place.here is None:
+            continue
+        mine, theirs = (os.path.realpath(path) + os.sep for path in (sink.place.here, place.here))
+        if theirs.startswith(mine) or (place is store and mine.startswith(theirs)):
+            message = f"the sink {sink.relation} cannot be written: {sink.place} is in use by {what}"
+            return [Diagnostic("TL0910", message, sink.span, hint="name another path")]
+    return []
 
 
 # --- what sources hold -------------------------------------------------------------

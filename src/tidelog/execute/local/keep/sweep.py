@@ -4,7 +4,7 @@ Every loop can be left and entered again: where it is stands in the run's record
 can compute the value of an expression in between (MISSING), or give up (OVER_BUDGET).
 
 Where ranks are kept, the low half of a tuple's numbers has the number of instances that derive it
-if this is KNOWN, as it is of tuples that a sweep has brought.
+if this is KNOWN, as it is of tuples that a sweep has brought, and of all where each came by one instance.
 
 A task's readings come in groups: the seeds; those that CURRENT tuples drive; those of a guard. A
 group is an array with the places of its readings in the code, and beside it one with the number of
