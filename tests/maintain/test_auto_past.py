@@ -91,3 +91,12 @@ def test_losses_and_gains_have_speeds_of_their_own() -> None:
     assert past.expected(20, 0) == pytest.approx(40_000 / SPEED)
     assert past.expected(0, 20) == pytest.approx(20_000 / SPEED)
     assert past.speed(0, 20) == pytest.approx(2 * SPEED)
+
+
+def test_recomputing_takes_longer_when_there_is_more() -> None:
+    past = Past(1.0, tuples=1_000)
+    assert past.whole(1_000 + int(SPEED)) == pytest.approx(2.0)
+    assert past.whole(10) == 1.0
+    unknown = Past(1.0)
+    assert unknown.whole(5_000) == 1.0
+    assert unknown.whole(5_000 + int(SPEED)) == pytest.approx(2.0)

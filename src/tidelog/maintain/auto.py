@@ -85,7 +85,7 @@ class Past:
     """What is remembered of a stratum. Losses and gains have rates of their own, by size of updates."""
 
     full: float  # seconds of the last recomputing
-    tuples: int = 0  # that the stratum had after it
+    tuples: int | None = None  # that the stratum had after it, if that is known
     after: float = 0.0  # seconds that the update after one has spent on indexes
     renewed: bool = True  # whether there was no update since
     lost: dict[int, Rate] = field(default_factory=dict)
@@ -94,7 +94,9 @@ class Past:
 
     def whole(self, tuples: int) -> float:
         """The seconds that recomputing should take, now that there are so many tuples."""
-        return self.full * max(1.0, tuples / self.tuples) if self.tuples else self.full
+        if self.tuples is None:
+            self.tuples = tuples
+        return self.full + max(0, tuples - self.tuples) / SPEED
 
     def knows(self, lost: int, gained: int) -> bool:
         """Whether there was an update of that size."""
@@ -287,7 +289,7 @@ class Auto:
 
     def expect(self, stratum: Stratum, cost: float) -> None:
         """Recomputing took so many seconds, in another process."""
-        self._took(stratum, cost, 0)
+        self._took(stratum, cost, None)
 
     def _full(self, stratum: Stratum, keeper: Keeper, watch: Watch, why: str) -> list[PhaseReport]:
         self._choose(stratum, self._recompute.name, why)
@@ -296,7 +298,7 @@ class Auto:
         self._took(stratum, perf_counter() - started, _tuples(stratum, keeper))
         return reports
 
-    def _took(self, stratum: Stratum, seconds: float, tuples: int) -> None:
+    def _took(self, stratum: Stratum, seconds: float, tuples: int | None) -> None:
         past = self._past.setdefault(stratum.relations, Past(seconds))
         past.full, past.tuples, past.renewed = seconds, tuples, True
 
