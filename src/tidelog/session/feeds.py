@@ -44,10 +44,16 @@ class _Noted(NamedTuple):
 
 
 class Feed:
-    """A directory of changes: of some relations, or of those that are outputs of the program."""
+    """A directory of changes: of some relations, or of those that are outputs of the program.
+
+    Raises StoreError if it is the store's.
+    """
 
     def __init__(self, store: Store, place: str | Path, relations: Collection[str] | None = None) -> None:
         self._store, self._files = store, open_files(place)
+        if self._files.spark == store.files.spark:
+            hint = "give the feed a directory of its own"
+            raise store_error("TL0812", f"the feed {place} is the store itself", hint=hint)
         self._relations = None if relations is None else sorted(set(relations))
 
     def catch_up(self) -> int:

@@ -189,3 +189,13 @@ def test_columns_of_a_feed_are_not_doubled(tmp_path: Path) -> None:
             TidelogError, match="the changes of S are no table: there would be two columns _commit_"
         ):
             db.write_feed(tmp_path / "feed")
+
+
+def test_the_store_is_no_feed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with database(tmp_path / "store") as db:
+        before = files(tmp_path / "store")
+        for place in (tmp_path / "store", "store", f"file://{tmp_path}/store"):
+            with pytest.raises(StoreError, match=r"TL0812.*is the store itself"):
+                db.write_feed(place)
+        assert files(tmp_path / "store") == before
