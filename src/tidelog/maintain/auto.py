@@ -133,8 +133,8 @@ class Past:
             if before is None:
                 rates[at] = Rate(each, speed)
             else:
-                each = max(each, before.work) if at_least else each
-                rates[at] = Rate(_mean(before.work, each, changes), speed)
+                new = max(each, before.work) if at_least else each
+                rates[at] = Rate(_mean(before.work, new, changes), speed)
 
     def hope(self, changes: int) -> None:
         """An update of so many changes was not tried: it may have become cheaper meanwhile."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from tidelog.execute.spark import machine
 from tidelog.execute.spark.place import Place, place_of
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PREFIX = "spark.tidelog."
+_Value = TypeVar("_Value")
 PROCESS = 1_000_000
 
 
@@ -56,27 +57,29 @@ class Settings:
 
 def read_settings(spark: SparkSession) -> Settings:
     """The settings of a session. Raises TidelogError."""
-    work = _get(spark, "work", "")
+    work = _get(spark, "work", "", str)
     return Settings(
-        way=_way(_get(spark, "fixpoint", "auto")),
-        tasks=_number(_get(spark, "tasks", "0")) or machine.slots(spark),
-        small=_number(_get(spark, "small", str(Settings.small))),
-        whole=_number(_get(spark, "whole", str(Settings.whole))),
+        way=_get(spark, "fixpoint", "auto", _way),
+        tasks=_get(spark, "tasks", "0", _number) or machine.slots(spark),
+        small=_get(spark, "small", str(Settings.small), _number),
+        whole=_get(spark, "whole", str(Settings.whole), _number),
         slots=machine.limit(spark),
         work=place_of(work) if work else machine.work(spark),
-        checkpoint=_seconds(_get(spark, "checkpoint", str(Settings.checkpoint))),
+        checkpoint=_get(spark, "checkpoint", str(Settings.checkpoint), _seconds),
     )
 
 
 def process_limit(spark: SparkSession) -> int:
     """How many tuples a database may have before they are kept on Spark. Raises TidelogError."""
-    return _number(_get(spark, "process", str(PROCESS)))
+    return _get(spark, "process", str(PROCESS), _number)
 
 
-def _get(spark: SparkSession, name: str, default: str) -> str:
+def _get(spark: SparkSession, name: str, default: str, read: Callable[[str], _Value]) -> _Value:
     text = spark.conf.get(PREFIX + name, default) or default
-    check_setting(PREFIX + name, text)
-    return text
+    try:
+        return read(text)
+    except ValueError as error:
+        raise TidelogError(f"error[TL0609]: {_wrong(PREFIX + name, text, error)}") from None
 
 
 def check_setting(name: str, text: str) -> None:
@@ -96,8 +99,12 @@ def setting_problem(name: str, text: str) -> str | None:
     try:
         read(text)
     except ValueError as error:
-        return f"{name} is {text!r}, and should be {error}"
+        return _wrong(name, text, error)
     return None
+
+
+def _wrong(name: str, text: str, error: ValueError) -> str:
+    return f"{name} is {text!r}, and should be {error}"
 
 
 # --- values: each raises ValueError, which says what there should be ---------------
