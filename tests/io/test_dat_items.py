@@ -7,8 +7,9 @@ import math
 import pytest
 
 from tidelog.io.dat.errors import ScriptError
-from tidelog.io.dat.items import Compound, read_item, row_order, write_record, write_value
+from tidelog.io.dat.items import Compound, read_item, write_record, write_value
 from tidelog.io.dat.script import Script
+from tidelog.io.nested import order_key
 from tidelog.io.values import accept
 from tidelog.program.model import Column, Value
 from tidelog.program.types import BIGINT, BOOL, DOUBLE, FLOAT, S64, STRING, Type
@@ -163,4 +164,4 @@ def test_records() -> None:
 
 def test_order_of_rows() -> None:
     rows: list[tuple[Value, ...]] = [(math.nan,), (0.0,), (-0.0,), (-1.0,), (math.inf,)]
-    assert [repr(row[0]) for row in sorted(rows, key=row_order)] == ["-1.0", "-0.0", "0.0", "inf", "nan"]
+    assert [repr(row[0]) for row in sorted(rows, key=order_key)] == ["-1.0", "-0.0", "0.0", "inf", "nan"]

@@ -64,7 +64,7 @@ def run_program(program: Path, facts: Path, output: Path, *, where: Where, quiet
         with standard_output():
             for relation, answer in answers:
                 if to_terminal or output_place(relation, output) is None:
-                    print_relation(relation, answer.to_arrow(), sys.stdout.buffer)
+                    print_relation(relation, answer.table(), sys.stdout.buffer)
             for relation in db.relations.values():
                 if relation.printsize:
                     sys.stdout.buffer.write(f"{relation.name}\t{len(db[relation.name])}\n".encode())
@@ -95,7 +95,7 @@ def _tuples(relation: Relation, answer: Answer) -> pa.Table | InSpark:
     """What is written; text is fetched from Spark, unless it is a lot."""
     place = output_place(relation, Path())
     is_text = place is None or (place.is_text and place.here is not None)
-    return answer.to_arrow() if is_text and len(answer) <= MOST_FETCHED else answer.held(there=not is_text)
+    return answer.table() if is_text and len(answer) <= MOST_FETCHED else answer.held(there=not is_text)
 
 
 def _warn(relation: Relation, tuples: pa.Table | InSpark) -> None:

@@ -41,8 +41,9 @@ from tidelog.io.dat.commands import (
     read_command,
 )
 from tidelog.io.dat.errors import RulesOfScript, ScriptError, placed
-from tidelog.io.dat.items import row_order, write_record
+from tidelog.io.dat.items import write_record
 from tidelog.io.dat.script import Place, Script
+from tidelog.io.nested import order_key
 from tidelog.program.model import Relation, Value
 from tidelog.session.changes import Changes
 from tidelog.session.database import Database
@@ -252,7 +253,7 @@ class Interpreter:
 def changes_text(changes: Changes) -> str:
     """What a commit changed in a relation: records in order, each with `: +1` or `: -1`."""
     name, columns = changes.relation.name, changes.relation.columns
-    rows = sorted(changes, key=lambda change: row_order(change[0]))
+    rows = sorted(changes, key=lambda change: order_key(change[0]))
     lines = (f"{write_record(name, columns, row)}: {weight:+}\n" for row, weight in rows)
     return "".join([f"{name}:\n", *lines])
 

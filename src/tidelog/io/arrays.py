@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,7 +12,18 @@ from tidelog.io.values import parse_text
 from tidelog.program.arrow import arrow_schema, is_text
 from tidelog.program.functions import BIGINT_BITS
 from tidelog.program.model import Column, Relation, Value
-from tidelog.program.types import BIGINT, BOOL, DOUBLE, S64, STRING, UNKNOWN, Type
+from tidelog.program.types import (
+    BIGINT,
+    BOOL,
+    DOUBLE,
+    S64,
+    STRING,
+    UNKNOWN,
+    Type,
+    array_of,
+    nameable,
+    struct_of,
+)
 
 _INTEGER = r"^[+-]?[0-9]+$"
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
@@ -118,4 +129,13 @@ def infer_values(values: Sequence[object]) -> Type:
     if isinstance(first, int):
         low, high = S64.bounds()
         return S64 if all(low <= v <= high for v in values if isinstance(v, int)) else BIGINT
+    if isinstance(first, Mapping):
+        fields = [
+            (str(name), infer_values([v[name] for v in values if isinstance(v, Mapping) and name in v]))
+            for name in first
+        ]
+        return struct_of(*fields) if nameable(fields) else UNKNOWN
+    if isinstance(first, list | tuple):
+        element = infer_values([e for v in values if isinstance(v, list | tuple) for e in v])
+        return UNKNOWN if element == UNKNOWN else array_of(element)
     return UNKNOWN

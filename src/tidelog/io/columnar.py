@@ -94,9 +94,10 @@ def _read(format: str, file: Path) -> pa.Table:
 
 def write_table(table: pa.Table, relation: Relation, format: str, path: Path) -> None:
     """Write a relation to a file, sorted."""
+    from tidelog.io.nested import outward_table
     from tidelog.io.sort import sorted_table
 
-    table = sorted_table(table, relation.columns)
+    table = outward_table(sorted_table(table, relation.columns), relation)
     match format:
         case "parquet":
             import pyarrow.parquet as pq

@@ -86,7 +86,8 @@ def ambiguous_columns(relation: Relation, table: pa.Table) -> list[str]:
     return [
         column.name
         for column, array in zip(relation.columns, table.columns, strict=bool(relation.columns))
-        if column.type.kind == "string" and pc.any(pc.match_substring_regex(array, pattern)).as_py()
+        if (column.type.kind == "string" or column.type.is_nested)
+        and pc.any(pc.match_substring_regex(array, pattern)).as_py()
     ]
 
 

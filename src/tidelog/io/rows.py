@@ -15,7 +15,19 @@ from tidelog.io.errors import Problems, data_error, some_match, wrong_arity, wro
 from tidelog.io.values import accept, read_integer, shown
 from tidelog.program.arrow import arrow_type, is_text
 from tidelog.program.model import Column, Value
-from tidelog.program.types import BOOL, DOUBLE, FLOAT, STRING, UNKNOWN, Type, signed, unsigned
+from tidelog.program.types import (
+    BOOL,
+    DOUBLE,
+    FLOAT,
+    STRING,
+    UNKNOWN,
+    Type,
+    array_of,
+    nameable,
+    signed,
+    struct_of,
+    unsigned,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -248,7 +260,7 @@ def _convert(
     arrays: list[pa.Array | None] = []
     for column, cells, field in zip(columns, values, schema, strict=True):
         array = None
-        if column.type != UNKNOWN and not is_text(column.type):
+        if column.type.kind in _FAST and not is_text(column.type):
             # Arrow alone would take 1.5 for the integer 1: the Python types are looked at first.
             if set(map(type, cells)) <= _FAST[column.type.kind]:
                 try:
@@ -331,4 +343,10 @@ def _type_of_arrow(source: pa.DataType) -> Type:
         return DOUBLE
     if pa.types.is_boolean(source):
         return BOOL
+    if pa.types.is_list(source) or pa.types.is_large_list(source):
+        element = _type_of_arrow(source.value_type)
+        return UNKNOWN if element == UNKNOWN else array_of(element)
+    if pa.types.is_struct(source):
+        fields = [(field.name, _type_of_arrow(field.type)) for field in source.fields]
+        return struct_of(*fields) if nameable(fields) else UNKNOWN
     return STRING if _is_string(source) else UNKNOWN

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tidelog.io.nested import order_key, value_of
 from tidelog.io.values import text_int
 from tidelog.program.arrow import is_text
 from tidelog.program.model import Column
+from tidelog.program.types import Type
 
 
 def sorted_table(table: pa.Table, columns: Sequence[Column]) -> pa.Table:
-    """The rows in order, by columns from the left; big integers as numbers, -0.0 before 0.0, NaN last."""
+    """The rows in order, by columns from the left.
+
+    Big integers are compared as numbers, arrays and structs part by part; -0.0 is before 0.0, NaN last.
+    """
     if table.num_rows < 2 or not columns:
         return table
     table = table.combine_chunks()
@@ -24,8 +30,8 @@ def sorted_table(table: pa.Table, columns: Sequence[Column]) -> pa.Table:
         return packed
     keys = table
     for index, column in enumerate(columns):
-        if is_text(column.type):
-            keys = keys.set_column(index, column.name, _ranks(table.column(index)))
+        if is_text(column.type) or column.type.is_nested:
+            keys = keys.set_column(index, column.name, _ranks(table.column(index), column.type))
         elif column.type.kind == "float":
             keys = keys.set_column(index, column.name, _float_keys(table.column(index)))
     order = pc.sort_indices(keys, [(name, "ascending") for name in keys.column_names])
@@ -42,13 +48,17 @@ def _float_keys(floats: pa.ChunkedArray) -> pa.Array:
     return pa.array(keys)
 
 
-def _ranks(texts: pa.ChunkedArray) -> pa.Array:
-    """For each decimal text, the place of its number among all of them."""
+def _ranks(texts: pa.ChunkedArray, type: Type) -> pa.Array:
+    """For each text of a value, the place of the value among all of them."""
     encoded = texts.combine_chunks().dictionary_encode()
-    numbers = [text_int(t) for t in encoded.dictionary.to_pylist()]
-    ranks = np.empty(len(numbers), np.int64)
-    ranks[sorted(range(len(numbers)), key=numbers.__getitem__)] = np.arange(len(numbers))
+    values = [order_key(_value(t, type)) for t in encoded.dictionary.to_pylist()]
+    ranks = np.empty(len(values), np.int64)
+    ranks[sorted(range(len(values)), key=values.__getitem__)] = np.arange(len(values))
     return pa.array(ranks).take(encoded.indices)
+
+
+def _value(text: str, type: Type) -> Any:
+    return value_of(text, type) if type.is_nested else text_int(text)
 
 
 def _sorted_packed(table: pa.Table) -> pa.Table | None:

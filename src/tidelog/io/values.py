@@ -1,7 +1,8 @@
 """One value at a time: the exact meaning of a field of text and of a Python value.
 
 Both functions give a *cell*, what the Arrow column of the type holds: big integers
-(and integers wider than 64 bits) are their decimal text, everything else is itself.
+(and integers wider than 64 bits) are their decimal text, arrays and structs their JSON
+(`nested`), everything else is itself.
 They raise `ValueError` with the end of a sentence that begins with the value.
 """
 
@@ -27,6 +28,8 @@ _BOOLS = {"true": True, "1": True, "false": False, "0": False}
 def a(type: Type) -> str:
     """The type with its article: `an s64`, `a string`."""
     name = str(type)
+    if type.is_nested:
+        return f"{'an' if type.kind == 'array' else 'a'} {type.kind} {name}"
     return f"an {name}" if re.match(r"s\d", name) else f"a {name}"
 
 
@@ -65,6 +68,10 @@ def parse_text(text: str, type: Type) -> Value:
     """The cell of a field of a text file."""
     if type.kind in ("string", "unknown"):
         return _checked_string(text)
+    if type.is_nested:
+        from tidelog.io.nested import text_of
+
+        return text_of(text, type)
     # Blanks around numbers are allowed because Arrow's reader allows them.
     word = text.strip(" \t")
     if type.kind == "bool":
@@ -82,6 +89,10 @@ def parse_text(text: str, type: Type) -> Value:
 
 def accept(value: object, type: Type) -> Value:
     """The cell of a Python value. A bool is not an integer; an integer is a float, not the reverse."""
+    if type.is_nested:
+        from tidelog.io.nested import text_of
+
+        return text_of(value, type)
     if value.__class__.__module__ == "numpy":
         value = getattr(value, "item", lambda: value)()
     if type.kind == "bool":

@@ -38,7 +38,7 @@ from dataclasses import dataclass, field
 from math import exp, log
 from time import perf_counter
 
-from tidelog.maintain.protocol import Choice, StratumChange, considered, cost, renewal
+from tidelog.maintain.protocol import Choice, StratumChange, Work, considered, cost, renewal
 from tidelog.maintain.ranked import Ranked
 from tidelog.maintain.seminaive import Recompute
 from tidelog.plan.executor import Progress, Watch
@@ -240,7 +240,7 @@ class Auto:
             reports = self._full(stratum, keeper, watch, why)
             if few and past.after < MOST_SHARE * past.full:
                 before = perf_counter()
-                keeper.prepare(self._ranked.usual(change))
+                keeper.prepare(self.usual(change))
                 past.after, past.renewed = perf_counter() - before, False
             return [PhaseReport(phase="abandoned", seconds=took), *reports]
         past.learn(lost, gained, cost(reports), spent())
@@ -281,6 +281,10 @@ class Auto:
         guess = "" if expected is None else f", {_ms(expected)} expected"
         self._choose(stratum, self._ranked.name, f"{changes}{guess}, {_ms(past.full)} for recomputing")
         return reports
+
+    def usual(self, change: StratumChange) -> tuple[Work, ...]:
+        """The tasks of a commit that only takes away, or only adds."""
+        return self._ranked.usual(change)
 
     def starting(self, stratum: Stratum) -> float | None:
         """The seconds that recomputing takes."""

@@ -162,7 +162,10 @@ class Maintenance:
         for name in _reads(stratum):
             self.keeper.retract_rows(name, [])
             self.keeper.assert_rows(name, [])
-        algorithm.update(self._steady_one(stratum).change, self.keeper, unwatched_task, None)
+        change = self._steady_one(stratum).change
+        algorithm.update(change, self.keeper, unwatched_task, None)
+        if isinstance(algorithm, Ranked | Auto):  # which leaves out what has nothing to do
+            self.keeper.prepare(algorithm.usual(change))
         self.keeper.commit()
 
     def rollback(self) -> None:

@@ -14,13 +14,20 @@ from tidelog.program.types import BIGINT, BOOL, DOUBLE, FLOAT, S64, STRING, UNKN
 from tidelog.syntax.errors import Label
 from tidelog.syntax.source import Span
 
-ANY = frozenset({"bool", "int", "bigint", "float", "string"})
+ORDERED = frozenset({"bool", "int", "bigint", "float", "string"})
+ANY = ORDERED | {"array", "struct"}
 NUMERIC = frozenset({"int", "bigint", "float"})
 INTEGRAL = frozenset({"int", "bigint"})
 FLOATING = frozenset({"float"})
 ADDABLE = NUMERIC | {"string"}
 
-_KIND_NAMES = {ANY: "any type", NUMERIC: "a number", INTEGRAL: "an integer", FLOATING: "a float"}
+_KIND_NAMES = {
+    ANY: "any type",
+    ORDERED: "a bool, a number or a string",
+    NUMERIC: "a number",
+    INTEGRAL: "an integer",
+    FLOATING: "a float",
+}
 
 
 @dataclass(frozen=True)

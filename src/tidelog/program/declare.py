@@ -259,7 +259,12 @@ def type_hint(name: str) -> str:
     """What to write instead of a type that is not there."""
     if name.startswith(("bit<", "signed<")):
         return "integers have 1 to 128 bits; `bigint` has as many as it needs"
-    return "types are bool, s8 ... s128, u8 ... u128, bit<N>, signed<N>, bigint, float, double and string"
+    if name.startswith(("[", "{")):
+        return "an array is written [s64], a struct {x: s64, y: string}, its fields having different names"
+    return (
+        "types are bool, s8 ... s128, u8 ... u128, bit<N>, signed<N>, bigint, float, double and string, "
+        "arrays as in [s64], structs as in {x: s64, y: string}"
+    )
 
 
 def type_span(column: Span) -> Span:

@@ -8,6 +8,7 @@ from tidelog.program.cells import (
     FLOATING,
     INTEGRAL,
     NUMERIC,
+    ORDERED,
     Cell,
     Origin,
     broken,
@@ -136,6 +137,10 @@ class Expressions:
             return broken()
         if op in ("sum", "mean") and not unify(Cell(NUMERIC), value.cell):
             self._mismatch("TL0204", f"`{op}` needs numbers, but this is {value.cell.told()}", value)
+            return broken()
+        if op in ("min", "max") and not unify(Cell(ORDERED), value.cell):
+            needs = _NEEDS["ordered"]
+            self._mismatch("TL0204", f"`{op}` needs {needs}, but this is {value.cell.told()}", value)
             return broken()
         return fixed(DOUBLE, Origin(span, "a mean is a double")) if op == "mean" else value.cell
 
@@ -290,6 +295,7 @@ class Expressions:
 _NEEDS = {
     "add": "numbers or strings",
     "num": "numbers",
+    "ordered": "bools, numbers or strings",
     "int": "integers",
     "shift": "integers",
     "string": "a string",

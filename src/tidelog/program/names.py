@@ -2,7 +2,7 @@
 
 Both dialects share one table; where they use one name for two things, the
 dialect decides (`substr` and `contains`, and how long a length is). A signature is
-written in words: a type name means that type; `num`, `int`, `add`, `any` mean one
+written in words: a type name means that type; `num`, `int`, `add`, `ordered`, `any` mean one
 type of that class, the same wherever the word stands again in the signature;
 `size` is the dialect's type of lengths and positions.
 """
@@ -12,14 +12,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tidelog.program.cells import ADDABLE, ANY, INTEGRAL, NUMERIC, Cell, fixed
+from tidelog.program.cells import ADDABLE, ANY, INTEGRAL, NUMERIC, ORDERED, Cell, fixed
 from tidelog.program.draft import DApply, DConst, DExpr
 from tidelog.program.types import BOOL, S64, U64, Type, parse_type
 from tidelog.syntax.ast import Dialect
 from tidelog.syntax.source import Span
 
-CLASSES = {"num": NUMERIC, "int": INTEGRAL, "shift": INTEGRAL, "add": ADDABLE, "any": ANY}
-CLASS_WORDS = {"num": "number", "int": "integer", "shift": "integer", "add": "number or string"}
+CLASSES = {"num": NUMERIC, "int": INTEGRAL, "shift": INTEGRAL, "add": ADDABLE, "ordered": ORDERED, "any": ANY}
+CLASS_WORDS = {
+    "num": "number",
+    "int": "integer",
+    "shift": "integer",
+    "add": "number or string",
+    "ordered": "number or string",
+}
 
 Build = Callable[[tuple[DExpr, ...], Cell, Span], DExpr]
 
@@ -143,8 +149,8 @@ _SHARED = _table(
         "to_unsigned(string) -> u64": "cast",
         "to_float(string) -> double": "cast",
         # numbers
-        "min(any*) -> any": "min",
-        "max(any*) -> any": "max",
+        "min(ordered*) -> ordered": "min",
+        "max(ordered*) -> ordered": "max",
         "abs(num) -> num": "abs",
         "pow(num, num) -> num": "pow",
         "pow32(int, shift) -> int": "pow",
@@ -197,10 +203,10 @@ BINARY: dict[str, Signature] = {
         ("and", "bool", "bool", "bool", "and"),
         ("==", "any", "any", "bool", "eq"),
         ("!=", "any", "any", "bool", "ne"),
-        ("<", "any", "any", "bool", "lt"),
-        ("<=", "any", "any", "bool", "le"),
-        (">", "any", "any", "bool", "gt"),
-        (">=", "any", "any", "bool", "ge"),
+        ("<", "ordered", "ordered", "bool", "lt"),
+        ("<=", "ordered", "ordered", "bool", "le"),
+        (">", "ordered", "ordered", "bool", "gt"),
+        (">=", "ordered", "ordered", "bool", "ge"),
         ("|", "int", "int", "int", "bor"),
         ("^", "int", "int", "int", "bxor"),
         ("&", "int", "int", "int", "band"),

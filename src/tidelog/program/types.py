@@ -2,26 +2,38 @@
 
 Types are compared by value. `UNKNOWN` stands for a column of an undeclared
 relation whose facts have not been seen yet.
+
+An array `[s64]` and a struct `{x: s64, y: string}` are made of other types. Inside the
+engine a value of such a type is its text (`io.nested`), so that whoever stores, joins or
+sends it has a string before him.
 """
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Type:
-    """A type: `kind` is bool, int, bigint, float, string or unknown.
+    """A type: `kind` is bool, int, bigint, float, string, array, struct or unknown.
 
-    `bits` and `signed` are meaningful for int (1..128 bits) and float (32 or 64).
+    `bits` and `signed` are meaningful for int (1..128 bits) and float (32 or 64). `parts` are the
+    fields of a struct, by name; of an array its elements, under no name.
     """
 
     kind: str
     bits: int = 0
     signed: bool = False
+    parts: tuple[tuple[str, Type], ...] = ()
 
     def __str__(self) -> str:
+        if self.kind == "array":
+            return f"[{self.element}]"
+        if self.kind == "struct":
+            return f"{{{', '.join(f'{field_name(name)}: {type}' for name, type in self.parts)}}}"
         if self.kind == "int":
             if self.bits in (8, 16, 32, 64, 128):
                 return f"{'s' if self.signed else 'u'}{self.bits}"
@@ -39,6 +51,16 @@ class Type:
     def is_integral(self) -> bool:
         """Whether values are whole numbers."""
         return self.kind in ("int", "bigint")
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether values are made of others."""
+        return bool(self.parts)
+
+    @property
+    def element(self) -> Type:
+        """The type of an array's elements."""
+        return self.parts[0][1]
 
     def bounds(self) -> tuple[int, int]:
         """Smallest and largest value of an int type."""
@@ -69,10 +91,61 @@ UNKNOWN = Type("unknown")
 _PLAIN = {"bool": BOOL, "bigint": BIGINT, "float": FLOAT, "double": DOUBLE, "string": STRING}
 _SHORT = re.compile(r"([su])(8|16|32|64|128)\Z")
 _LONG = re.compile(r"(bit|signed)<(\d{1,3})>\Z")
+_WORD = re.compile(r"[\w<>]*")
+_FIELD = re.compile(r'([^\W\d][\w?]*|\?[\w?]+|"(?:[^"\\]|\\.)*"): ')
+
+
+def array_of(element: Type) -> Type:
+    """The type of arrays of one type."""
+    return Type("array", parts=(("", element),))
+
+
+def struct_of(*fields: tuple[str, Type]) -> Type:
+    """The type of structs with some fields, in this order."""
+    return Type("struct", parts=fields)
+
+
+def nameable(fields: Sequence[tuple[str, Type]]) -> bool:
+    """Whether there can be a struct of these fields: there are some, of known types, with different names."""
+    return UNKNOWN not in dict(fields).values() and 0 < len(fields) == len(dict(fields))
+
+
+def field_name(name: str) -> str:
+    """The name of a struct's field as it is written in a type."""
+    return name if _FIELD.fullmatch(f"{name}: ") and name[0] != '"' else json.dumps(name, ensure_ascii=False)
 
 
 def parse_type(name: str) -> Type | None:
-    """The type of a canonical name (`s64`, `bit<12>`, `string`), or None."""
+    """The type of a canonical name (`s64`, `bit<12>`, `[string]`, `{x: s64, y: [s64]}`), or None."""
+    type, end = _parsed(name, 0)
+    return type if end == len(name) else None
+
+
+def _parsed(text: str, at: int) -> tuple[Type | None, int]:
+    """The type that stands at a place of a text, and where it ends."""
+    opening = text[at : at + 1]
+    if opening == "[":
+        element, end = _parsed(text, at + 1)
+        return (array_of(element), end + 1) if element and text[end : end + 1] == "]" else (None, at)
+    if opening != "{":
+        word = _WORD.match(text, at)
+        assert word is not None
+        return _plain(word[0]), word.end()
+    fields: dict[str, Type] = {}
+    at += 1
+    while found := _FIELD.match(text, at):
+        name = json.loads(found[1]) if found[1][0] == '"' else found[1]
+        type, at = _parsed(text, found.end())
+        if type is None or name in fields:
+            return None, at
+        fields[name] = type
+        if text[at : at + 2] != ", ":
+            return (struct_of(*fields.items()), at + 1) if text[at : at + 1] == "}" else (None, at)
+        at += 2
+    return None, at
+
+
+def _plain(name: str) -> Type | None:
     if name in _PLAIN:
         return _PLAIN[name]
     if m := _SHORT.match(name):

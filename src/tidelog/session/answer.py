@@ -12,10 +12,11 @@ from contextlib import AbstractContextManager
 from itertools import islice
 from typing import TYPE_CHECKING, cast
 
+from tidelog.io.nested import Outward, outward_rows, outward_table
 from tidelog.io.plain import rows_of_table
 from tidelog.io.values import accept, text_int
 from tidelog.program.arrow import is_text
-from tidelog.program.model import Relation, Value
+from tidelog.program.model import Relation
 from tidelog.session.frames.given import no_frames
 from tidelog.session.frames.held import InSpark, taken_there
 from tidelog.session.report import html_table, shown_row, text_table
@@ -82,10 +83,10 @@ class Answer:
     def __len__(self) -> int:
         return self._size
 
-    def __iter__(self) -> Iterator[tuple[Value, ...]]:
+    def __iter__(self) -> Iterator[Outward]:
         if not self.relation.columns:
             return iter([()] * self._size)
-        return rows_of_table(self.to_arrow(), self.relation.columns)
+        return self._outward(self.table())
 
     def __contains__(self, row: object) -> bool:
         import pyarrow as pa
@@ -110,12 +111,19 @@ class Answer:
             mask = hit if mask is None else pc.and_(mask, hit)
         return bool(pc.any(mask).as_py())
 
-    def to_list(self) -> list[tuple[Value, ...]]:
+    def _outward(self, table: pa.Table) -> Iterator[Outward]:
+        return outward_rows(rows_of_table(table, self.relation.columns), self.relation.columns)
+
+    def to_list(self) -> list[Outward]:
         """All tuples, in order."""
         return list(self)
 
     def to_arrow(self) -> pa.Table:
         """An Arrow table; integers of more than 64 bits are their decimal text."""
+        return outward_table(self.table(), self.relation)
+
+    def table(self) -> pa.Table:
+        """The tuples in order, as they cross the seams of the engine (`program.arrow`)."""
         table = self._taken()
         if not self._is_sorted:
             from tidelog.io.sort import sorted_table
@@ -175,9 +183,7 @@ class Answer:
     def _shown(self) -> list[tuple[str, ...]]:
         self.freeze()
         if self._table is None and self._rows is not None and self.relation.columns:
-            return [
-                shown_row(row) for row in rows_of_table(self._rows.first(MOST_SHOWN), self.relation.columns)
-            ]
+            return [shown_row(row) for row in self._outward(self._rows.first(MOST_SHOWN))]
         return [shown_row(row) for row in islice(self, MOST_SHOWN)]
 
 

@@ -70,7 +70,8 @@ def _key(keyed: KeyedRows, given: object) -> Key:
     """A key as it was given: a value, or a tuple of values."""
     relation = keyed.relation
     columns = [relation.columns[i] for i in relation.key]
-    values = tuple(given) if isinstance(given, tuple | list) else (given,)
+    is_one = len(columns) == 1 and columns[0].type.is_nested
+    values = tuple(given) if isinstance(given, tuple | list) and not is_one else (given,)
     problems = Problems(f"no key of {relation.name}", "TL0504", "wrong")
     if len(values) != len(columns):
         names = ", ".join(f"{c.name}: {c.type}" for c in columns)

@@ -17,7 +17,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, cast
 
 from tidelog.io.errors import data_error
-from tidelog.io.plain import Row, rows_of_table
+from tidelog.io.nested import Outward, outward_rows, outward_table
+from tidelog.io.plain import rows_of_table
 from tidelog.program.model import Relation
 from tidelog.session.errors import UnknownRelationError
 from tidelog.session.frames.changes import FrameDelta, change_feed
@@ -65,19 +66,20 @@ class Changes:
         self._time = time
 
     @cached_property
-    def deleted(self) -> list[Row]:
+    def deleted(self) -> list[Outward]:
         """The tuples that are gone, in order."""
         return self._rows(0)
 
     @cached_property
-    def inserted(self) -> list[Row]:
+    def inserted(self) -> list[Outward]:
         """The tuples that are new, in order."""
         return self._rows(1)
 
-    def _rows(self, side: int) -> list[Row]:
-        if not self._counts[side]:
-            return []
-        return list(rows_of_table(self._table(side), self.relation.columns))
+    def _rows(self, side: int) -> list[Outward]:
+        return list(self._outward(self._table(side))) if self._counts[side] else []
+
+    def _outward(self, table: pa.Table) -> Iterator[Outward]:
+        return outward_rows(rows_of_table(table, self.relation.columns), self.relation.columns)
 
     def _table(self, side: int) -> pa.Table:
         from tidelog.io.arrays import schema_of
@@ -87,7 +89,7 @@ class Changes:
             return schema_of(self.relation.columns).empty_table()
         return sorted_table(self._delta.inserted if side else self._delta.deleted, self.relation.columns)
 
-    def __iter__(self) -> Iterator[tuple[Row, int]]:
+    def __iter__(self) -> Iterator[tuple[Outward, int]]:
         for row in self.deleted:
             yield row, -1
         for row in self.inserted:
@@ -103,7 +105,7 @@ class Changes:
         check_feed(self.relation)
         parts = []
         for side, kind in enumerate(("delete", "insert")):
-            table = self._table(side)
+            table = outward_table(self._table(side), self.relation)
             count = table.num_rows
             if not self.relation.columns:
                 table = table.select([])
@@ -160,7 +162,7 @@ class Changes:
         few = (
             (sign, shown_row(row))
             for sign, rows in ((-1, delta.gone), (1, delta.come))
-            for row in rows_of_table(rows.first(MOST_SHOWN), self.relation.columns)
+            for row in self._outward(rows.first(MOST_SHOWN))
         )
         return islice(few, MOST_SHOWN)
 

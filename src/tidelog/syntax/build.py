@@ -8,6 +8,7 @@ range of characters the rule covers.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -102,6 +103,16 @@ class Builder:
 
     def type(self, v: Values, start: int, end: int) -> str:
         return canonical_type(v[0], self.dialect)
+
+    def array_type(self, v: Values, start: int, end: int) -> str:
+        return f"[{v[0]}]"
+
+    def struct_type(self, v: Values, start: int, end: int) -> str:
+        return f"{{{', '.join(v)}}}"
+
+    def type_field(self, v: Values, start: int, end: int) -> str:
+        name = v[0] if v[0][0] != '"' else json.dumps(self._text(v[0], start), ensure_ascii=False)
+        return f"{name}: {v[1]}"
 
     def directive(self, v: Values, start: int, end: int) -> list[ast.Item]:
         options: tuple[tuple[str, str], ...] = ()

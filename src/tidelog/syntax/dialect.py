@@ -50,7 +50,10 @@ def recognise(source: Source) -> tuple[Dialect, list[Diagnostic]]:
 
 
 _SOUFFLE_NAMES = {"number": "s64", "unsigned": "u64", "symbol": "string", "float": "double"}
+_WRITTEN_NAMES = {canonical: written for written, canonical in _SOUFFLE_NAMES.items()}
 _COMMON_NAMES = {name: _SOUFFLE_NAMES[name] for name in ("number", "unsigned", "symbol")}
+# The words of a type that are names of types: of a struct `{x: s64}`, not the names of its fields.
+_TYPE_WORDS = re.compile(r'"(?:[^"\\]|\\.)*+"|[\w?<>]++(?!:)')
 _SIZED = re.compile(r"(bit|signed)\s*<\s*([0-9]{1,9})\s*>\Z")
 
 
@@ -66,8 +69,6 @@ def canonical_type(word: str, dialect: Dialect) -> str:
 
 def written_type(name: str, dialect: Dialect) -> str:
     """A canonical type name as the dialect's users write it."""
-    if dialect is Dialect.SOUFFLE:
-        for written, canonical in _SOUFFLE_NAMES.items():
-            if canonical == name:
-                return written
-    return name
+    if dialect is not Dialect.SOUFFLE:
+        return name
+    return _TYPE_WORDS.sub(lambda word: _WRITTEN_NAMES.get(word[0], word[0]), name)

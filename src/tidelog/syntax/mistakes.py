@@ -357,7 +357,7 @@ def _later(stuck: Stuck) -> Diagnostic | None:
         return Diagnostic("TL0010", f"{_LATER_WORDS[last]} not supported yet", span)
     if stuck.kind == UNSUPPORTED:
         return Diagnostic("TL0010", f"'{stuck.word}' is not supported yet", stuck.span())
-    if stuck.kind == BAD and stuck.word in _LATER_CHARACTERS:
+    if (stuck.kind == BAD or stuck.word == "[") and stuck.word in _LATER_CHARACTERS:
         hint = "write one rule for each alternative" if stuck.word == ";" else None
         what = _LATER_CHARACTERS[stuck.word]
         return Diagnostic("TL0010", f"{what} not supported yet", stuck.span(), hint=hint)

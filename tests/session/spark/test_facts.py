@@ -259,8 +259,8 @@ def test_columns_that_do_not_fit(spark: SparkSession) -> None:
             "  --> column 5 (e) is s32, `e` of the DataFrame is double",
             "  --> column 6 (f) is s64, `f` of the DataFrame is timestamp",
             '  = hint: a: convert it, as in F.col("a").cast("bigint")',
-            '  = hint: b: structs have no type in the language yet; select its fields, as in F.col("b.p")',
-            '  = hint: c: arrays have no type in the language yet; F.explode("c") gives each element a row',
+            '  = hint: b: select its fields, as in F.col("b.p")',
+            '  = hint: c: F.explode("c") gives each element a row',
             '  = hint: e: convert it, as in F.col("e").cast("int")',
             '  = hint: f: timestamps have no type in the language; F.unix_micros("f") counts microseconds',
         ]

@@ -10,7 +10,7 @@ their codes are:
 | other integers up to 64 bits | 2^31 + number in the table of wide words                   |
 | float, double                | 2^31 + number in the table of wide words (of its bits)     |
 | larger integers              | 2^31 + number in the table of big integers                 |
-| string                       | number in the table of strings                             |
+| string; array, struct        | number in the table of strings                             |
 
 Tables only grow. A column has one type, so tables may share numbers.
 """
@@ -172,7 +172,7 @@ class Codes:
 
     def from_arrow(self, column: pa.ChunkedArray, type: Type) -> Cells:
         """The codes of an Arrow column of the type's layout."""
-        if type.kind in ("string", "unknown") or is_text(type):
+        if type.kind in ("string", "unknown") or type.is_nested or is_text(type):
             return self._from_text(column, type)
         values = column.to_numpy()
         if type.kind == "float":
@@ -199,7 +199,7 @@ class Codes:
         """The Arrow column of a column of codes."""
         import pyarrow as pa
 
-        if type.kind in ("string", "unknown"):
+        if type.kind in ("string", "unknown") or type.is_nested:
             distinct, inverse = np.unique(cells, return_inverse=True)
             texts = pa.array([self._string_list[c] for c in distinct.tolist()], pa.string())
             return texts.take(pa.array(inverse)) if len(texts) else texts

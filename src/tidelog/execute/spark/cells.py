@@ -5,9 +5,10 @@ Workers import this module, so it imports nothing of Spark.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tidelog.program.arrow import is_text
 from tidelog.program.functions import FunctionFailure, evaluate
@@ -16,6 +17,8 @@ from tidelog.program.types import Type
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+ToText = Callable[[Any, Type], str]  # the text of a value of a nested type (`program.types`), or a ValueError
 
 
 def representation(type: Type) -> str:
@@ -64,6 +67,22 @@ def encode(values: Sequence[Value | None], type: Type) -> pa.Array:
     elif representation(type) == "digits":
         cells = [None if value is None else str(value) for value in values]
     return pa.array(cells, arrow_cell_type(type))
+
+
+def nested_texts(text: ToText, type: Type, index: int, columns: Sequence[pa.Array]) -> pa.Array:
+    """The texts of a column of arrays or structs; what does not fit is raised for `schema.explain`."""
+    import pyarrow as pa
+
+    texts: list[str] = []
+    for value in columns[0].to_pylist():
+        if value is None:
+            raise ValueError(f"tidelog-null:{index}:;")
+        try:
+            texts.append(text(value, type))
+        except ValueError as error:
+            said = json.dumps([repr(value)[:60], str(error)])
+            raise ValueError(f"tidelog-nested:{index}:{said.encode().hex().upper()};") from None
+    return pa.array(texts, pa.string())
 
 
 def evaluate_columns(expr: Expr, variables: Sequence[Var], columns: Sequence[pa.Array]) -> pa.Array:

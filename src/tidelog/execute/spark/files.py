@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, DoubleType, StringType, StructField, StructType
 
 from tidelog.execute.spark.cells import representation
-from tidelog.execute.spark.schema import failing
+from tidelog.execute.spark.schema import failing, outward_cell
 from tidelog.execute.spark.types import column_types, key, spark_type
 from tidelog.program.model import Column, Relation
 from tidelog.program.types import Type
@@ -278,6 +278,8 @@ def sorted_frame(frame: DataFrame, relation: Relation) -> DataFrame:
                 ]
             case "float" | "double":
                 keys += [cell, key(cell, type) != F.lit("-0.0")]
+            case _ if type.is_nested:
+                keys += [outward_cell(cell, type), cell]
             case _:
                 keys.append(cell)
     return frame.sort(*keys)

@@ -8,6 +8,7 @@
 | integers of more than 64 bits | these, or a string of decimal digits  | a string of decimal digits     |
 | float, double                 | float, double, tinyint to bigint      | float, double                  |
 | string                        | string                                | string                         |
+| array, struct                 | array, struct of such; their JSON     | array, struct                  |
 
 What a type does not rule out is looked at row by row, when the DataFrame is computed:
 nulls, and numbers outside the range of a column. Such a row makes Spark fail with a
@@ -20,6 +21,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame as DataFrame  # for those who must not import PySpark
@@ -46,12 +48,25 @@ from pyspark.sql.types import (
 )
 from pyspark.sql.types import StructField as StructField
 
-from tidelog.execute.spark.cells import representation
+from tidelog.execute.spark.cells import ToText, nested_texts, representation
 from tidelog.execute.spark.types import column_names, key, spark_type
+from tidelog.execute.spark.workers import in_workers
 from tidelog.program.arrow import is_text
 from tidelog.program.functions import BIGINT_BITS
 from tidelog.program.model import Column, Relation
-from tidelog.program.types import BIGINT, BOOL, DOUBLE, S64, STRING, UNKNOWN, Type, signed
+from tidelog.program.types import (
+    BIGINT,
+    BOOL,
+    DOUBLE,
+    S64,
+    STRING,
+    UNKNOWN,
+    Type,
+    array_of,
+    nameable,
+    signed,
+    struct_of,
+)
 
 CHANGE_TYPE, COMMIT_VERSION, COMMIT_TIMESTAMP = "_change_type", "_commit_version", "_commit_timestamp"
 CHANGE_COLUMNS = (CHANGE_TYPE, COMMIT_VERSION, COMMIT_TIMESTAMP)
@@ -65,7 +80,7 @@ _INTEGERS: tuple[tuple[DataType, int], ...] = (
     (LongType(), 64),
 )
 _DIGITS = "^(0|-?[1-9][0-9]*)$"
-_MESSAGE = re.compile(r"tidelog-(null|value|change|line):(\d+):([0-9A-F]*);")
+_MESSAGE = re.compile(r"tidelog-(null|value|nested|change|line):(\d+):([0-9A-F]*);")
 
 
 # --- types ---------------------------------------------------------------------
@@ -83,6 +98,12 @@ def type_of(theirs: DataType) -> Type:
             return BOOL
         case StringType():
             return STRING
+        case ArrayType():
+            element = type_of(theirs.elementType)
+            return UNKNOWN if element == UNKNOWN else array_of(element)
+        case StructType():
+            fields = [(field.name, type_of(field.dataType)) for field in theirs.fields]
+            return struct_of(*fields) if nameable(fields) else UNKNOWN
         case _:
             return UNKNOWN
 
@@ -99,13 +120,26 @@ def takes(ours: Type, theirs: DataType) -> bool:
         case BooleanType():
             return ours.kind == "bool"
         case StringType():
-            return ours.kind == "string" or is_text(ours)
+            return ours.kind == "string" or is_text(ours) or ours.is_nested
+        case ArrayType():
+            return ours.kind == "array" and takes(ours.element, theirs.elementType)
+        case StructType():
+            fields = {field.name: field.dataType for field in theirs.fields}
+            return (
+                ours.kind == "struct"
+                and len(ours.parts) == len(theirs.fields)
+                and all(name in fields and takes(part, fields[name]) for name, part in ours.parts)
+            )
         case _:
             return False
 
 
 def outward(ours: Type) -> DataType:
     """The Spark type in which users get values of ours."""
+    if ours.kind == "array":
+        return ArrayType(outward(ours.element))
+    if ours.kind == "struct":
+        return StructType([StructField(name, outward(part)) for name, part in ours.parts])
     if representation(ours) == "long":
         low, high = ours.bounds()
         return next(t for t, bits in _INTEGERS if _within((low, high), signed(bits).bounds()))
@@ -115,16 +149,16 @@ def outward(ours: Type) -> DataType:
 def advice(name: str, theirs: DataType, ours: Type) -> str:
     """What to do with a column that does not fit."""
     match theirs:
-        case StructType():
+        case StructType() if not ours.is_nested:
             field = theirs.names[0] if theirs.names else "field"
-            what = f'select its fields, as in F.col("{name}.{field}")'
-            return f"{name}: structs have no type in the language yet; {what}"
-        case ArrayType():
-            what = f'F.explode("{name}") gives each element a row'
-            return f"{name}: arrays have no type in the language yet; {what}"
+            return f'{name}: select its fields, as in F.col("{name}.{field}")'
+        case ArrayType() if not ours.is_nested:
+            return f'{name}: F.explode("{name}") gives each element a row'
         case MapType():
-            what = f'F.explode("{name}") gives each entry a row'
-            return f"{name}: maps have no type in the language yet; {what}"
+            what = f'F.map_entries("{name}") makes an array of structs of one'
+            return f"{name}: maps have no type in the language; {what}"
+        case _ if ours.is_nested:
+            return f"{name}: it should be {outward(ours).simpleString()}"
         case DateType() if ours.kind != "string":
             return f'{name}: dates have no type in the language; F.unix_date("{name}") counts the days'
         case TimestampType() | TimestampNTZType() if ours.kind != "string":
@@ -185,16 +219,17 @@ def is_integer(theirs: DataType) -> bool:
 
 
 def cells_of(
-    frame: DataFrame, where: Sequence[int], columns: Sequence[Column], *, of_changes: bool
+    frame: DataFrame, where: Sequence[int], columns: Sequence[Column], nested: ToText, *, of_changes: bool
 ) -> DataFrame:
     """A DataFrame as a relation's; Spark fails when it meets a value that is not in our type.
 
-    One of changes has two more columns: whether a row comes or goes, and in which version.
+    One of changes has two more columns: whether a row comes or goes, and in which version. Arrays and structs
+    become text by the function `nested`, in Python workers.
     """
     fields = frame.schema.fields
     renamed = frame.toDF(*[f"given{i}" for i in range(len(fields))])
     chosen = [
-        _cell(F.col(f"given{place}"), fields[place].dataType, column.type, i).alias(f"c{i}")
+        _cell(F.col(f"given{place}"), fields[place].dataType, column.type, i, nested).alias(f"c{i}")
         for i, (place, column) in enumerate(zip(where, columns, strict=True))
     ] or [F.lit(True).alias("c0")]
     names = [field.name for field in fields]
@@ -207,7 +242,9 @@ def cells_of(
     return renamed.select(*chosen)
 
 
-def _cell(value: SparkColumn, theirs: DataType, ours: Type, index: int) -> SparkColumn:
+def _cell(value: SparkColumn, theirs: DataType, ours: Type, index: int, nested: ToText) -> SparkColumn:
+    if ours.is_nested:
+        return in_workers(partial(nested_texts, nested, ours, index), [value], STRING)
     wanted = spark_type(ours)
     cell = value.cast(wanted)
     checked = F.when(value.isNull(), failing("null", index, F.lit("")).cast(wanted))
@@ -261,7 +298,8 @@ def failing(kind: str, index: int, value: SparkColumn) -> SparkColumn:
 class Wrong:
     """A value that made Spark stop: a `null`, a `value` outside its type, a `change` of no known type.
 
-    Or it is a `line` of a text file, with what `files` tells of it.
+    Or it is a `line` of a text file, with what `files` tells of it; or a `nested` value, which comes with
+    what is wrong with it, as JSON.
     """
 
     kind: str
@@ -296,12 +334,20 @@ def schema_of(relation: Relation) -> StructType:
     return StructType([StructField(c.name, outward(c.type)) for c in relation.columns])
 
 
+def outward_cell(cell: SparkColumn, ours: Type) -> SparkColumn:
+    """A value of ours as users get it, whatever its width."""
+    return F.from_json(cell, outward(ours)) if ours.is_nested else cell  # type: ignore[arg-type]
+
+
 def outward_frame(spark: SparkSession, relation: Relation, cells: DataFrame | None) -> DataFrame:
     """A relation's DataFrame with the names and types that users know."""
     schema = schema_of(relation)
     if cells is None:
         return spark.createDataFrame([], schema) if schema.fields else spark.range(0).select()
-    chosen = [F.col(f"c{i}").cast(field.dataType) for i, field in enumerate(schema.fields)]
+    chosen = [
+        outward_cell(F.col(f"c{i}"), column.type).cast(field.dataType)
+        for i, (column, field) in enumerate(zip(relation.columns, schema.fields, strict=True))
+    ]
     return cells.select(*chosen).toDF(*schema.names) if chosen else cells.select()
 
 

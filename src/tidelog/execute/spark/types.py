@@ -8,6 +8,7 @@
 | 128-bit integers, bigint              | string: the decimal text              |
 | float, double                         | float, double                         |
 | string                                | string                                |
+| array, struct                         | string: its JSON                      |
 
 Columns of a relation are called c0, c1, ...: names that users choose may differ in
 case alone, which Spark does not tell apart. There are no nulls.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from tidelog.io.dat.errors import ScriptError
 from tidelog.io.dat.items import Compound, Item
@@ -87,11 +87,13 @@ class Binder:
             wanted = ", ".join(f"{c.name}: {c.type}" for c in columns)
             self._refuse(f"{_values(len(record.parts))} for {self._relation}({wanted})", at)
 
-    def _value(self, item: Item, column: Column) -> Value:
+    def _value(self, item: Item, column: Column) -> Any:
         if isinstance(item.value, str) and column.type.kind == "string":
             return item.value  # needs no closer look
         if column.type == UNKNOWN:
             return self._unknown(item)
+        if column.type.is_nested:
+            return self._nested(item, column)
         if isinstance(item.value, Compound):
             hint = "a string is written in quotes" if column.type == STRING else None
             self._refuse(f"{_kind(item.value)} is not {a(column.type)}", item, _for(column), hint)
@@ -100,6 +102,14 @@ class Binder:
         except ValueError as error:
             self._refuse(f"{self._written(item)} {error}", item, _for(column))
         return item.value
+
+    def _nested(self, item: Item, column: Column) -> Any:
+        value = _python(item)
+        try:
+            accept(value, column.type)
+        except ValueError as error:
+            self._refuse(f"{self._written(item)} {error}", item, _for(column))
+        return value
 
     def _unknown(self, item: Item) -> Value:
         if isinstance(item.value, Compound):
@@ -113,6 +123,16 @@ class Binder:
     def _refuse(self, message: str, item: Item, label: str = "", hint: str | None = None) -> NoReturn:
         span = self._script.span(item.start, item.end)
         raise ScriptError(Diagnostic("TL0702", message, span, label, hint=hint))
+
+
+def _python(item: Item) -> Any:
+    """A value as Python has it: arrays are lists, structs with named fields dictionaries, others tuples."""
+    if not isinstance(item.value, Compound):
+        return item.value
+    parts = [_python(part) for part in item.value.parts]
+    if item.value.fields is not None:
+        return dict(zip((field.value for field in item.value.fields), parts, strict=True))
+    return parts if item.value.kind == "array" else tuple(parts)
 
 
 def _values(count: int) -> str:

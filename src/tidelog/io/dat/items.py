@@ -1,8 +1,8 @@
 """Values as DDlog's commands write them, read and written.
 
-Numbers, strings and booleans are read as Python's. Tuples, arrays and structs are read as
-well, although no column has such a type: it is for what reads the command to say so.
-What is written can be read again as the same value.
+Numbers, strings and booleans are read as Python's; tuples, arrays and structs with the places
+of their parts, because whether they fit is for what reads the command to say. A struct without
+a name of its own is written as a tuple. What is written can be read again as the same value.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 import struct
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tidelog.io.dat.script import Script
 from tidelog.io.values import int_text, text_int
@@ -124,6 +124,8 @@ def _read_parts(script: Script, close: str, depth: int) -> tuple[Item, ...]:
     while not script.accept(close):
         if parts and not script.accept(","):
             script.refuse_next(f"`,` or `{close}`")
+        if len(parts) == 1 and close == ")" and script.accept(close):
+            break  # a tuple of one, `(1,)`
         parts.append(read_item(script, depth + 1))
     return tuple(parts)
 
@@ -174,8 +176,13 @@ def read_usual(script: Script, name: str) -> Compound | None:
 # --- writing -------------------------------------------------------------------
 
 
-def write_value(value: Value, type: Type) -> str:
+def write_value(value: Any, type: Type) -> str:
     """A value as DDlog prints it: floats without exponent, 1 for 1.0."""
+    if type.kind == "array":
+        return f"[{', '.join(write_value(element, type.element) for element in value)}]"
+    if type.kind == "struct":
+        fields = (write_value(field, part) for field, (_, part) in zip(value, type.parts, strict=True))
+        return f"({', '.join(fields)}{',' if len(type.parts) == 1 else ''})"
     if isinstance(value, str):
         return write_string(value)
     if isinstance(value, bool):
@@ -208,15 +215,7 @@ def _single(value: float) -> float:
     return number
 
 
-def write_record(relation: str, columns: Sequence[Column], row: Sequence[Value]) -> str:
+def write_record(relation: str, columns: Sequence[Column], row: Sequence[Any]) -> str:
     """A row: `R{.x = 1, .s = "a"}`."""
     fields = (f".{c.name} = {write_value(v, c.type)}" for c, v in zip(columns, row, strict=True))
     return f"{relation}{{{', '.join(fields)}}}"
-
-
-def row_order(row: Sequence[Value]) -> tuple[object, ...]:
-    """A key to sort the rows of a relation by: as answers are, -0.0 before 0.0 and NaN last."""
-    return tuple(
-        (math.isnan(v), 0.0 if math.isnan(v) else v, math.copysign(1.0, v)) if isinstance(v, float) else v
-        for v in row
-    )

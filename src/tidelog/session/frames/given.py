@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidelog.io.errors import column_place, data_error, said, some_match, wrong_arity, wrong_value
 from tidelog.io.lines import line_problem
+from tidelog.io.nested import text_of
 from tidelog.io.values import accept, read_integer, shown
 from tidelog.program.model import Column, Relation
 from tidelog.program.types import S64, STRING, UNKNOWN, Type
@@ -60,8 +62,11 @@ class GivenFrame:
 
         wrong = explain(error)
         if wrong is None:
-            what = f"{self.heading}: Spark cannot compute the DataFrame"
-            return data_error(self.code, what, notes=[said(error), "nothing has been changed"])
+            what, why, hint = f"{self.heading}: Spark cannot compute the DataFrame", said(error), None
+            if "No module named 'tidelog'" in str(error):  # arrays and structs go through them
+                why = "the Python of Spark's workers has no Tidelog"
+                hint = "install it there; on one machine, set PYSPARK_PYTHON to the Python that has it first"
+            return data_error(self.code, what, notes=[why, "nothing has been changed"], hint=hint)
         place, hint = f"{self.heading}: a wrong row", None
         if wrong.kind == "line":
             columns = (*self.columns, *([Column(CHANGE_TYPE, STRING)] if self.of_changes else []))
@@ -73,6 +78,9 @@ class GivenFrame:
             column = self.columns[wrong.column]
             line = f"  --> {column_place(wrong.column, column)}: null, and there are no nulls"
             hint = "leave such rows out with df.dropna(), or give them a value with df.fillna()"
+        elif wrong.kind == "nested":
+            value, reason = json.loads(wrong.value)
+            line = f"  --> {column_place(wrong.column, self.columns[wrong.column])}: {value} {reason}"
         else:
             column = self.columns[wrong.column]
             value, reason = _reason(wrong.value, column)
@@ -121,7 +129,7 @@ def given_frame(
         for c, i in zip(columns, taken, strict=True)
     )
     look.check_types(settled, [fields[i] for i in taken])
-    cells = cells_of(frame, taken, settled, of_changes=look.of_changes)
+    cells = cells_of(frame, taken, settled, text_of, of_changes=look.of_changes)
     return GivenFrame(cells, settled, look.heading, look.code, look.of_changes), settled
 
 
