@@ -21,6 +21,7 @@ from pathlib import Path
 from benchmarks.datasets import CSPA_10K, find_data_set
 from benchmarks.facts import read_tables
 from benchmarks.live import Change, Live, middle, most, warm
+from benchmarks.measure import settle
 from benchmarks.options import add_common, children, limits
 from benchmarks.peers import Spread, UpdateRow, read_update_peers
 from benchmarks.supervise import Event, begin, done, supervise
@@ -95,6 +96,7 @@ def measure(work: Work, row: UpdateRow, algorithm: str, options: argparse.Namesp
         for name, size in workload.expected.items()
         if live.answers[name][0] != size
     ]
+    settle()
     done("bootstrap", seconds=first.seconds, problems=problems)
 
     start = dict(live.answers)

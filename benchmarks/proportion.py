@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.facts import Tables
 from benchmarks.live import ALGORITHMS, Answers, Change, Live, commit_of, middle, most, warm
+from benchmarks.measure import settle
 from benchmarks.options import add_common, children, limits
 from benchmarks.supervise import Event, begin, done, supervise
 from benchmarks.tables import count, markdown, milliseconds, seconds
@@ -160,6 +161,7 @@ def measure(name: str, algorithm: str, options: argparse.Namespace) -> None:
     begin("bootstrap")
     bootstrap = live.commit(Change(insert=tables))
     facts = sum(table.num_rows for table in tables.values())
+    settle()
     done("bootstrap", commit=bootstrap.figures(), facts=facts, problems=live.problems(whole=False))
 
     start = dict(live.answers)

@@ -8,6 +8,7 @@ updates it was in, the open transaction keeps what came before.
 
 from __future__ import annotations
 
+import gc
 import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -272,6 +273,7 @@ def run_shell(
     with Database(
         program, algorithm=algorithm, engine=engine, policy=policy, threads=threads, store=store
     ) as db:
+        gc.freeze()  # what has been loaded stays, and need not be looked at between commits
         if sys.stdin.isatty():
             _converse(db)
         else:
