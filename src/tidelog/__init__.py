@@ -20,6 +20,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tidelog.io.nested import Struct
     from tidelog.session.answer import Answer
     from tidelog.session.changes import Changes, ChangeSet
     from tidelog.session.database import Database
@@ -49,6 +50,7 @@ _HOMES = {
     "Report": "tidelog.session.report",
     "Stream": "tidelog.session.streams",
     "StreamError": "tidelog.session.streams",
+    "Struct": "tidelog.io.nested",
     "Subscription": "tidelog.session.subscriptions",
     "Transaction": "tidelog.session.transaction",
     "UnknownRelationError": "tidelog.session.errors",
@@ -76,6 +78,7 @@ __all__ = [
     "ResourceError",
     "Stream",
     "StreamError",
+    "Struct",
     "Subscription",
     "TidelogError",
     "Transaction",

@@ -9,9 +9,10 @@
        late, in updates of about as many changes, in tuples looked at, times l and g, at the speed of
        the last updates; if there were none, what others tell
     5  if x is more than the time that step 6 could give it, recompute; if only updates of other sizes
-       tell, if x is more than three times f
+       tell, if x is more than three times f; and in any case if l + g is more than half of what is below
     6  run `ranked`, but no longer than a twelfth of f, or twice x up to a fifth; with many changes, whose
-       costs even out, up to nine tenths, and up to a half if there was no update of that size
+       costs even out, up to nine tenths, and up to a half if there was no update of that size; 5 ms are
+       always allowed. Until 50 ms have passed it is the tuples looked at that tell the time
     7  if that is not enough, drop what it did and recompute
 
 Indexes that recomputing has left behind are made again at once after few changes if that is soon done, for
@@ -33,7 +34,7 @@ and from there in the commit's report.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from math import exp, log
 from time import perf_counter
@@ -113,6 +114,16 @@ class Past:
             expected += 0.0 if rate is None else rate.seconds(changes)
         return expected
 
+    def allowed(self, full: float, expected: float | None, lost: int, gained: int) -> float | None:
+        """The seconds that an update may take; None where recomputing, in `full`, is to be preferred."""
+        few, known = lost + gained < MANY, self.knows(lost, gained)
+        whole = full + (0.0 if few else self.after)
+        most = MOST_SHARE if few else MOST_OF_MANY if known else MOST_OF_FIRST
+        bearable = most if few or known else FAR
+        if expected is not None and expected > max(bearable * whole, LEAST):
+            return None
+        return max(SHARE * whole, min(HOPE * (expected or 0.0), most * whole), LEAST)
+
     def speed(self, lost: int, gained: int) -> float:
         """Tuples that such an update should look at in a second."""
         at = size(lost + gained)
@@ -156,6 +167,23 @@ def _mean(old: float, new: float, times: int) -> float:
     """The newest of many, weighed in as if it had come so many times, on a logarithmic scale."""
     keep = (1 - RECENT) ** min(times, 100)
     return exp(keep * log(old) + (1 - keep) * log(new))
+
+
+class _Clock:
+    """A watch that ends an update when its time is up. What indexes take does not count."""
+
+    def __init__(self, keeper: Keeper, watch: Watch, most: float) -> None:
+        self._keeper, self._watch, self._most = keeper, watch, most
+        self._started = perf_counter() - keeper.preparing
+
+    def spent(self) -> float:
+        """The seconds that the update has taken."""
+        return perf_counter() - self._keeper.preparing - self._started
+
+    def __call__(self, progress: Progress) -> None:
+        self._watch(progress)
+        if self.spent() > self._most:
+            raise Abandoned
 
 
 class Auto:
@@ -206,48 +234,29 @@ class Auto:
         if keeper.patience:
             return self._patiently(change, keeper, watch, past, lost + gained)
         expected = past.expected(lost, gained)  # step 4
-        few, known = lost + gained < MANY, past.knows(lost, gained)
-        whole = full + (0.0 if few else past.after)
-        most = MOST_SHARE if few else MOST_OF_MANY if known else MOST_OF_FIRST
-        bearable = most if few or known else FAR
-        if expected is not None and expected > max(bearable * whole, LEAST):  # step 5
-            why = f"{changes}: {_ms(expected)} expected, {_ms(full)} for recomputing"
+        allowed = past.allowed(full, expected, lost, gained)
+        if allowed is None:  # step 5
             past.hope(lost + gained)
-            return self._full(stratum, keeper, watch, why)
-        hope = min(HOPE * (expected or 0.0), most * whole)
-        allowed = max(SHARE * whole, hope, LEAST)
+            return self._full(stratum, keeper, watch, f"{changes}: {_compared(expected, full)}")
         work = int(allowed * past.speed(lost, gained))
-        prepared = keeper.preparing
-        started = perf_counter() - prepared
-
-        def spent() -> float:
-            return perf_counter() - keeper.preparing - started
-
-        def watch_clock(progress: Progress) -> None:
-            watch(progress)
-            if spent() > max(allowed, TICK):
-                raise Abandoned
-
+        prepared, clock = keeper.preparing, _Clock(keeper, watch, max(allowed, TICK))
         try:  # step 6
-            reports = self._ranked.update(change, keeper, watch_clock, work)
+            reports = self._ranked.update(change, keeper, clock, work)
         except Abandoned:  # step 7
-            took = spent()
+            took = clock.spent()
             # By the work that was allowed or, later than that, by the clock.
             done = work if took < allowed else int(took * past.speed(lost, gained))
             past.learn(lost, gained, int(DEARER * done), DEARER * took, at_least=True)
-            keeper.undo(stratum.relations)
-            why = f"{changes}: an update was abandoned after {_ms(took)}, {_ms(full)} for recomputing"
-            reports = self._full(stratum, keeper, watch, why)
-            if few and past.after < MOST_SHARE * past.full:
+            reports = self._instead(stratum, keeper, watch, changes, took, full)
+            if lost + gained < MANY and past.after < MOST_SHARE * past.full:
                 before = perf_counter()
                 keeper.prepare(self.usual(change))
                 past.after, past.renewed = perf_counter() - before, False
-            return [PhaseReport(phase="abandoned", seconds=took), *reports]
-        past.learn(lost, gained, cost(reports), spent())
+            return reports
+        past.learn(lost, gained, cost(reports), clock.spent())
         if past.renewed:
             past.after, past.renewed = keeper.preparing - prepared, False
-        guess = "" if expected is None else f", {_ms(expected)} expected"
-        self._choose(stratum, self._ranked.name, f"{changes}{guess}, {_ms(full)} for recomputing")
+        self._choose(stratum, self._ranked.name, f"{changes}, {_compared(expected, full)}")
         return reports
 
     def _patiently(
@@ -258,29 +267,27 @@ class Auto:
         expected = past.seconds.get(at)
         if expected is not None and expected > FAR * past.full:
             past.seconds[at] = RETRY * expected
-            why = f"{changes}: {_ms(expected)} expected, {_ms(past.full)} for recomputing"
-            return self._full(stratum, keeper, watch, why)
-        allowed, started = max(keeper.patience, past.full), perf_counter()
-
-        def watch_clock(progress: Progress) -> None:
-            watch(progress)
-            if perf_counter() - started > allowed:
-                raise Abandoned
-
+            return self._full(stratum, keeper, watch, f"{changes}: {_compared(expected, past.full)}")
+        clock = _Clock(keeper, watch, max(keeper.patience, past.full))
         try:
-            reports = self._ranked.update(change, keeper, watch_clock, None)
+            reports = self._ranked.update(change, keeper, clock, None)
         except Abandoned:
-            took = perf_counter() - started
-            keeper.undo(stratum.relations)
-            why = f"{changes}: an update was abandoned after {_ms(took)}, {_ms(past.full)} for recomputing"
-            reports = self._full(stratum, keeper, watch, why)
+            took, full = clock.spent(), past.full
+            reports = self._instead(stratum, keeper, watch, changes, took, full)
             past.seconds[at] = DEARER * max(took, FAR * past.full)  # not to be borne the next time
-            return [PhaseReport(phase="abandoned"), *reports]
-        took = perf_counter() - started
+            return reports
+        took = clock.spent()
         past.seconds[at] = took if expected is None else _mean(expected, took, 3)
-        guess = "" if expected is None else f", {_ms(expected)} expected"
-        self._choose(stratum, self._ranked.name, f"{changes}{guess}, {_ms(past.full)} for recomputing")
+        self._choose(stratum, self._ranked.name, f"{changes}, {_compared(expected, past.full)}")
         return reports
+
+    def _instead(
+        self, stratum: Stratum, keeper: Keeper, watch: Watch, changes: str, took: float, full: float
+    ) -> list[PhaseReport]:
+        """Drop what an update did, and recompute."""
+        keeper.undo(stratum.relations)
+        why = f"{changes}: an update was abandoned after {_ms(took)}, {_ms(full)} for recomputing"
+        return [PhaseReport(phase="abandoned", seconds=took), *self._full(stratum, keeper, watch, why)]
 
     def usual(self, change: StratumChange) -> tuple[Work, ...]:
         """The tasks of a commit that only takes away, or only adds."""
@@ -290,6 +297,10 @@ class Auto:
         """The seconds that recomputing takes."""
         past = self._past.get(stratum.relations)
         return None if past is None else past.full
+
+    def keep(self, strata: Collection[tuple[str, ...]]) -> None:
+        """Forget all strata but those of these relations."""
+        self._past = {relations: past for relations, past in self._past.items() if relations in strata}
 
     def expect(self, stratum: Stratum, cost: float) -> None:
         """Recomputing took so many seconds, in another process."""
@@ -324,6 +335,11 @@ def _changes(change: StratumChange, keeper: Keeper) -> tuple[int, int, int]:
 
 def _count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _compared(expected: float | None, full: float) -> str:
+    guess = "" if expected is None else f"{_ms(expected)} expected, "
+    return f"{guess}{_ms(full)} for recomputing"
 
 
 def _ms(seconds: float) -> str:

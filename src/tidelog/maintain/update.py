@@ -125,6 +125,9 @@ class Maintenance:
             self.keeper.derives(_relations(strata))
             present = {stratum.relations for stratum in strata}
             self._steady = {key: steady for key, steady in self._steady.items() if key in present}
+            for algorithm in (*self._named.values(), self._asked()):
+                if isinstance(algorithm, Auto):
+                    algorithm.keep(present)
             self.strata, self._plan = strata, None
         self.keeper.commit()
         self._next = None

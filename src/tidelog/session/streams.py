@@ -88,7 +88,24 @@ class Stream:
                 self.query = (writer.trigger(**how) if how else writer).start()
         except Exception as error:
             raise _failed(f"Spark does not start the stream {self.name}", error) from error
-        self._begun.set()
+        try:
+            self._check_last(frame.sparkSession)
+        except BaseException:
+            self._stopping = True
+            raise
+        finally:
+            self._begun.set()
+            if self._stopping:
+                self.query.stop()
+
+    def _check_last(self, session: Any) -> None:
+        """Raise StreamError if Spark takes batches for done that the store has not: it is an older copy."""
+        if not self._stored:
+            return
+        stream, done = str(self.query.id), _last_done(self.query, session)
+        last = self._home.committed(stream)
+        if done is not None and (last is None or last.number < done):
+            raise _out_of_step(self.name, Batch(stream, done + 1), last)
 
     def _take(self, batch: DataFrame, number: int) -> None:
         """Called by Spark, in a thread of its own."""
@@ -223,12 +240,25 @@ def _alone(frame: DataFrame) -> Iterator[None]:
                 conf.set(_STOPS_OTHERS, before)
 
 
+def _in_checkpoint(query: Any, session: Any, name: str) -> tuple[Any, Any]:
+    """A path in the checkpoint of a stream, and the file system that it is of."""
+    root = query._jsq.streamingQuery().resolvedCheckpointRoot()
+    path = session._jvm.org.apache.hadoop.fs.Path(root, name)
+    return path, path.getFileSystem(session._jsparkSession.sessionState().newHadoopConf())
+
+
+def _last_done(query: Any, session: Any) -> int | None:
+    """The last batch that Spark takes for done, as its checkpoint has it."""
+    path, system = _in_checkpoint(query, session, "commits")
+    if not system.exists(path):
+        return None
+    names = [str(file.getPath().getName()) for file in system.listStatus(path)]
+    return max((int(name) for name in names if name.isdecimal()), default=None)
+
+
 def _planned(query: Any, batch: DataFrame, number: int) -> int:
     """When Spark planned a batch, in milliseconds, as its checkpoint has it."""
-    session: Any = batch.sparkSession
-    root = query._jsq.streamingQuery().resolvedCheckpointRoot()
-    path = session._jvm.org.apache.hadoop.fs.Path(root, f"offsets/{number}")
-    system = path.getFileSystem(session._jsparkSession.sessionState().newHadoopConf())
+    path, system = _in_checkpoint(query, batch.sparkSession, f"offsets/{number}")
     file = system.open(path)
     try:
         text = bytes(file.readAllBytes()).decode()

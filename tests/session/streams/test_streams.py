@@ -89,9 +89,8 @@ def test_each_batch_is_committed_once(
     for place, had in ((store, "has had those up to 2"), (tmp_path / "new", "has had none of them")):
         with Database(TYPED, spark=classic, store=place) as db:
             before = db.version
-            stream = db.stream(changes, "Edge", checkpoint=checkpoint)
             with pytest.raises(StreamError) as caught:
-                stream.processAllAvailable()
+                db.stream(changes, "Edge", checkpoint=checkpoint).processAllAvailable()
             assert str(caught.value).splitlines()[:2] == [
                 "error[TL0811]: the checkpoint of the stream Edge does not go with the store",
                 f"  = note: the checkpoint goes on with batch 1, and the store {had}",
@@ -123,6 +122,30 @@ def test_a_batch_that_is_planned_again(
             "  = note: nothing has been changed",
         ]
         assert (db.version, list(db["Edge"])) == (2, [(0, 0), (1, 1)])
+
+
+def test_an_older_copy_of_the_store(
+    classic: SparkSession, tmp_path: Path, changes: DataFrame, put: Callable[[int, Changes], None]
+) -> None:
+    """It is found out before there are new data."""
+    store, checkpoint = tmp_path / "store", tmp_path / "checkpoint"
+    for number in (0, 1):
+        put(number, [("insert", number, number)])
+        with Database(TYPED, spark=classic, store=store) as db:
+            db.stream(changes, "Edge", checkpoint=checkpoint, trigger="availableNow").awaitTermination()
+        if number == 0:
+            copytree(store, tmp_path / "copy")
+    with Database(spark=classic, store=tmp_path / "copy") as db:
+        with pytest.raises(StreamError) as caught:
+            db.stream(changes, "Edge", checkpoint=checkpoint)
+        assert str(caught.value).splitlines()[:2] == [
+            "error[TL0811]: the checkpoint of the stream Edge does not go with the store",
+            "  = note: the checkpoint goes on with batch 2, and the store has had those up to 0",
+        ]
+        assert (db.version, list(db["Edge"])) == (1, [(0, 0)])
+    with Database(spark=classic, store=store) as db:  # the stream that was refused holds nothing back
+        db.stream(changes, "Edge", checkpoint=checkpoint, trigger="availableNow").awaitTermination()
+        assert db.version == 2
 
 
 def _note(store: Path, version: int) -> dict[str, object]:

@@ -155,6 +155,9 @@ class _Look:
         if self.frame.isStreaming:
             hint = "db.stream(df, relation) commits each of its batches"
             raise self._wrong("a stream has no end, so it cannot be computed", hint=hint)
+        kinds = [f.name for f in self.frame.schema.fields if f.name.casefold() == CHANGE_TYPE]
+        if self.of_changes and len(kinds) > 1:
+            raise self._wrong(f"the DataFrame has {len(kinds)} columns {CHANGE_TYPE}")
         types = {f.name: f.dataType.typeName() for f in self.frame.schema.fields}
         if self.of_changes and types.get(CHANGE_TYPE) != "string":
             raise self._wrong(

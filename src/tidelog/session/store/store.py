@@ -11,6 +11,7 @@ from uuid import uuid4
 
 from tidelog.program.model import Relation
 from tidelog.session.changes import Changes
+from tidelog.session.errors import UnknownRelationError
 from tidelog.session.store.errors import StoreError, damaged, no_version, not_a_store, said
 from tidelog.session.store.files import LOCK, Files, open_files
 from tidelog.session.store.levels import folded
@@ -206,17 +207,22 @@ class Store:
     def changes(self, relation: str, first: int, last: int) -> list[Changes]:
         """What versions have changed in a relation, from `first` to `last`, both included.
 
-        Those that have not changed it are left out. Raises StoreError where one cannot be read.
+        Those that have not changed it are left out. Raises StoreError where one cannot be read, and
+        UnknownRelationError for a relation that none of them has.
         """
         found = []
+        known: set[str] = set()
         for version in range(first, last + 1):
             manifest = self.manifest(version)
+            known |= {*manifest.entries, *manifest.changes}
             if relation in manifest.changes:
                 columns, level = manifest.changes[relation]
                 counts = level.counts
                 there = self.spark if self.in_spark((level,)) else None
                 delta = recorded(self.files, columns, level, there)
                 found.append(Changes(columns, delta, counts, version, manifest.time, self.spark))
+        if known and relation not in known:
+            raise UnknownRelationError(relation, sorted(known))
         return found
 
     # --- removing ------------------------------------------------------------------------
