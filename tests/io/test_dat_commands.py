@@ -306,7 +306,7 @@ def test_a_relation_of_which_nothing_is_known_takes_rows_by_position() -> None:
         row("insert R(.x = 1);", None)
 
 
-def key(text: str, columns: tuple[int, ...]) -> tuple[object, ...]:
+def key(text: str, columns: tuple[int, ...]) -> object:
     script = script_of(text)
     update = read_command(script)
     assert isinstance(update, Update) and update.key is not None

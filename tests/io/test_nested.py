@@ -12,16 +12,18 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.io.test_spark_files import relation
 from tidelog.io.columnar import read_table, write_table
 from tidelog.io.nested import Struct, outward_rows, outward_table, text_of, value_of
-from tidelog.io.plain import rows_of_table
 from tidelog.io.rows import table_of_rows
 from tidelog.io.sort import sorted_table
 from tidelog.io.values import parse_text
+from tidelog.program.model import Column, Relation
 from tidelog.program.types import Type, parse_type
+from tidelog.session.database import Database
+from tidelog.syntax.errors import DataError
 
 Point = namedtuple("Point", "y x")
+Names = namedtuple("Names", "names x")
 
 
 def type_of(name: str) -> Type:
@@ -47,6 +49,8 @@ def type_of(name: str) -> Type:
         ("{x: s64, y: s64}", (1, 2), '{"x":1,"y":2}'),
         ("{x: s64, y: s64}", Struct(["y", "x"], [2, 1]), '{"x":1,"y":2}'),
         ('{"a b": [bool]}', {"a b": [True]}, '{"a b":[true]}'),
+        ("{x: s64, names: [string]}", Names(["x", "names"], 1), '{"x":1,"names":["x","names"]}'),
+        ("{x: s64, y: [double]}", '{"y": [1], "x": 2}', '{"x":2,"y":[1.0]}'),
     ],
 )
 def test_the_text_of_a_value(name: str, given: object, text: str) -> None:
@@ -67,8 +71,15 @@ def test_the_text_of_a_value(name: str, given: object, text: str) -> None:
         ("[u8]", [1, 256], "is not an array [u8]: [1] is 256, which is outside u8 (0 to 255)"),
         ("[s64]", [True], "is not an array [s64]: [0] is True, which is not an s64"),
         ("[[s64]]", [[1], [2, "x"]], "is not an array [[s64]]: [1][1] is 'x', which is not an s64"),
-        ("{x: s64}", {"y": 1}, "is not a struct {x: s64}"),
-        ("{x: s64}", {"x": 1, "y": 1}, "is not a struct {x: s64}"),
+        ("{x: s64}", {"y": 1}, "is not a struct {x: s64}: it has no x, and it has y too"),
+        ("{x: s64}", {"x": 1, "y": 1}, "is not a struct {x: s64}: it has y too"),
+        ("{x: s64}", '{"x": 1, "x": 2}', "is not a struct {x: s64} in JSON"),
+        ("[s64]", [Decimal("1.5")], "is not an array [s64]: [0] is Decimal('1.5'), which is not an s64"),
+        (
+            "[double]",
+            [Decimal("sNaN")],
+            "is not an array [double]: [0] is Decimal('sNaN'), which is not a double",
+        ),
         ("{x: s64}", (1, 2), "is not a struct {x: s64}"),
         (
             "{x: {y: [s64]}}",
@@ -100,6 +111,7 @@ def test_a_struct_is_a_tuple_with_names() -> None:
     assert (made.x, made["x"], made[0], made["count"], made[-1:]) == (1, 1, 1, (2, 3), ((2, 3),))
     assert made.asdict() == {"x": 1, "count": (2, 3)}
     assert repr(made) == "{x: 1, count: (2, 3)}"
+    assert repr(Struct(["", "a b"], [1, 2])) == '{"": 1, "a b": 2}'
     again = pickle.loads(pickle.dumps(made))
     assert (again, again.x) == (made, 1)
     with pytest.raises(AttributeError, match="no field 'z'"):
@@ -118,9 +130,8 @@ ROWS = [
 
 
 def test_arrow_tables_have_lists_and_structs() -> None:
-    named = relation("s64")
     table, columns = table_of_rows("r", None, ROWS)
-    named = type(named)("r", columns)
+    named = Relation("r", columns)
     outward = outward_table(table, named)
     assert outward.schema.field(1).type == pa.struct([("at", pa.list_(pa.float64())), ("tag", pa.string())])
     assert outward.schema.field(2).type == pa.list_(pa.string())  # of big integers, as columns of these are
@@ -130,9 +141,33 @@ def test_arrow_tables_have_lists_and_structs() -> None:
     assert [c.type for c in inferred] == [c.type for c in columns[:2]]
 
 
+def test_types_that_values_tell() -> None:
+    def told(*values: object) -> list[str]:
+        return [str(column.type) for column in table_of_rows("r", None, [values])[1]]
+
+    assert told([1], [[True]], {"x": [1.5]}) == ["[s64]", "[[bool]]", "{x: [double]}"]
+    assert told(np.array([1, 2]), np.array([1])) == ["[s64]", "[s64]"]
+    assert told(Point(1, "a"), Struct(["x"], [(1, 2)])) == ["{y: s64, x: string}", "{x: [s64]}"]
+    untold: list[object] = [[], {}, {1: 2}, [{}]]
+    for value in untold:
+        with pytest.raises(DataError, match="does not tell the types of its parts: declare the relation"):
+            told(value)
+
+
+def test_text_files_are_read_value_by_value(tmp_path: Path) -> None:
+    """However the JSON of a value is written; and what is none has its line."""
+    (tmp_path / "r.facts").write_text("1\t[1,2]\n2\t[1, 2]\n3\t[ 1,2]\n", encoding="utf-8")
+    with Database(".decl r(i: number, x: [number])\n.input r\n.decl s(x: [number])\ns(x) :- r(_, x).") as db:
+        db.load(tmp_path)
+        assert list(db["s"]) == [((1, 2),)]
+        (tmp_path / "r.facts").write_text("4\t[4]\n5\tgarbage\n", encoding="utf-8")
+        with pytest.raises(DataError, match=r"r\.facts:2: .*'garbage' is not an array \[s64\] in JSON"):
+            db.load(tmp_path)
+
+
 def test_sorted_part_by_part() -> None:
     table, columns = table_of_rows("r", None, ROWS)
-    rows = list(outward_rows(rows_of_table(sorted_table(table, columns), columns), columns))
+    rows = list(outward_rows(sorted_table(table, columns), columns))
     assert [str(row) for row in rows] == [
         "(1, {at: (), tag: 'c'}, (10,))",
         "(1, {at: (-0.0, 2.0), tag: 'b'}, (9, 10))",
@@ -142,10 +177,17 @@ def test_sorted_part_by_part() -> None:
     ]
 
 
+def test_unsigned_integers_in_orc(tmp_path: Path) -> None:
+    named = Relation("r", (Column("a", type_of("[u8]")), Column("b", type_of("{x: [u64]}"))))
+    table, columns = table_of_rows("r", named.columns, [([255], {"x": [2**64 - 1]})])
+    write_table(table, named, "orc", tmp_path / "file")
+    assert read_table(named, "orc", tmp_path / "file") == (table, columns)
+
+
 @pytest.mark.parametrize("format", ["parquet", "orc", "json"])
 def test_files_have_lists_and_structs(format: str, tmp_path: Path) -> None:
     table, columns = table_of_rows("r", None, ROWS)
-    named = type(relation("s64"))("r", columns)
+    named = Relation("r", columns)
     write_table(table, named, format, tmp_path / "file")
     back, same = read_table(named, format, tmp_path / "file")
     assert same == columns

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tidelog.io.nested import by_name
 from tidelog.io.values import parse_text
 from tidelog.program.arrow import arrow_schema, is_text
 from tidelog.program.functions import BIGINT_BITS
@@ -53,6 +54,8 @@ def column_fits(array: pa.ChunkedArray, type: Type, *, hexadecimal: bool = False
     """
     if len(array) == 0:
         return True
+    if type.is_nested:  # whose texts have to be read
+        return False
     if is_text(type):
         if not pc.all(pc.match_substring_regex(array, _CANONICAL)).as_py():
             return False
@@ -119,7 +122,8 @@ def infer_values(values: Sequence[object]) -> Type:
         return DOUBLE
     first = next(iter(values), None)
     if first.__class__.__module__ == "numpy":
-        first = getattr(first, "item", lambda: first)()
+        values = [getattr(value, "tolist", lambda value=value: value)() for value in values]
+        first = values[0]
     if isinstance(first, bool):
         return BOOL
     if isinstance(first, float):
@@ -129,12 +133,11 @@ def infer_values(values: Sequence[object]) -> Type:
     if isinstance(first, int):
         low, high = S64.bounds()
         return S64 if all(low <= v <= high for v in values if isinstance(v, int)) else BIGINT
-    if isinstance(first, Mapping):
-        fields = [
-            (str(name), infer_values([v[name] for v in values if isinstance(v, Mapping) and name in v]))
-            for name in first
-        ]
-        return struct_of(*fields) if nameable(fields) else UNKNOWN
+    if (named := by_name(first)) is not None:
+        structs = [fields for value in values if (fields := by_name(value)) is not None]
+        inferred = [(name, infer_values([s[name] for s in structs if name in s])) for name in named]
+        usable = all(isinstance(name, str) for name in named) and nameable(inferred)
+        return struct_of(*inferred) if usable else UNKNOWN
     if isinstance(first, list | tuple):
         element = infer_values([e for v in values if isinstance(v, list | tuple) for e in v])
         return UNKNOWN if element == UNKNOWN else array_of(element)

@@ -119,5 +119,12 @@ def _signed(table: pa.Table) -> pa.Table:
 
     wider = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64()}
     wider[pa.uint64()] = pa.decimal128(20, 0)
-    fields = [field.with_type(wider.get(field.type, field.type)) for field in table.schema]
-    return table.cast(pa.schema(fields))
+
+    def signed(type: pa.DataType) -> pa.DataType:
+        if pa.types.is_list(type):
+            return pa.list_(signed(type.value_type))
+        if pa.types.is_struct(type):
+            return pa.struct([field.with_type(signed(field.type)) for field in type.fields])
+        return wider.get(type, type)
+
+    return table.cast(pa.schema([field.with_type(signed(field.type)) for field in table.schema]))

@@ -13,17 +13,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from tidelog.io.plain import rows_of_table
 from tidelog.io.values import a, accept, read_integer, shown, text_int
 from tidelog.program.arrow import arrow_schema, arrow_type, is_text
 from tidelog.program.model import Column, Relation, Value
-from tidelog.program.types import Type
+from tidelog.program.types import Type, field_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-
-_NAMES = ("names", "__fields__", "_fields")  # of the fields of a `Struct`, a row of PySpark's, a named tuple
 
 Outward = tuple[Any, ...]
 
@@ -31,7 +30,8 @@ Outward = tuple[Any, ...]
 class Struct(tuple[Any, ...]):
     """A struct that users get: a tuple of its values, which are also found by name.
 
-    `s.x` and `s["x"]` are the same; only the second finds a field that is called as a method of tuples is.
+    `s.x` and `s["x"]` are the same; only the second finds a field that is called as what every struct has:
+    `names`, `asdict`, `count`, `index`.
     """
 
     names: tuple[str, ...]
@@ -60,7 +60,7 @@ class Struct(tuple[Any, ...]):
         return dict(zip(self.names, self, strict=True))
 
     def __repr__(self) -> str:
-        return f"{{{', '.join(f'{name}: {value!r}' for name, value in self.asdict().items())}}}"
+        return f"{{{', '.join(f'{field_name(name)}: {value!r}' for name, value in self.asdict().items())}}}"
 
     def __reduce__(self) -> tuple[object, ...]:
         return Struct, (self.names, tuple(self))
@@ -82,7 +82,7 @@ def text_of(value: object, type: Type) -> str:
         found = _json(_read(value, type) if isinstance(value, str) else value, type, "")
     except _Misfit as misfit:
         if not misfit.place:
-            raise ValueError(f"{misfit.reason}") from None
+            raise ValueError(misfit.reason) from None
         inside = f"{misfit.place} is {shown(misfit.value)}, which {misfit.reason}"
         raise ValueError(f"is not {a(type)}: {inside}") from None
     return json.dumps(found, ensure_ascii=False, separators=(",", ":"))
@@ -90,9 +90,17 @@ def text_of(value: object, type: Type) -> str:
 
 def _read(text: str, type: Type) -> object:
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_once)
     except (ValueError, RecursionError):
         raise _Misfit("", text, f"is not {a(type)} in JSON") from None
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """The fields of an object, none of which may be there twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError
+    return found
 
 
 def _json(value: object, type: Type, place: str) -> object:
@@ -103,41 +111,56 @@ def _json(value: object, type: Type, place: str) -> object:
             raise _Misfit(place, value, f"is not {a(type)}")
         return [_json(element, type.element, f"{place}[{i}]") for i, element in enumerate(elements)]
     if type.kind == "struct":
-        fields = _fields(value, type)
-        if fields is None:
-            raise _Misfit(place, value, f"is not {a(type)}")
-        return {
-            name: _json(field, part, f"{place}.{name}".lstrip("."))
-            for field, (name, part) in zip(fields, type.parts, strict=True)
-        }
-    if isinstance(value, Decimal) and value == value.to_integral_value():
-        value = int(value)  # as Spark and Parquet have long integers
-    elif isinstance(value, str) and is_text(type):
-        value = read_integer(value) if read_integer(value) is not None else value
-    elif isinstance(value, str) and type.kind == "float":
-        value = _FLOATS.get(value, value)
+        fields = _fields(value, type, place)
+        return {name: _json(fields[name], part, f"{place}.{name}".lstrip(".")) for name, part in type.parts}
     try:
-        return accept(value, type)
+        return accept(_plain(value, type), type)
     except ValueError as error:
         raise _Misfit(place, value, str(error)) from None
+
+
+def _plain(value: object, type: Type) -> object:
+    """A number as Python has it, where files and Spark have it as something else."""
+    if isinstance(value, Decimal) and type.is_integral and value.is_finite() and value % 1 == 0:
+        return int(value)
+    if isinstance(value, str) and is_text(type):
+        number = read_integer(value)
+        return value if number is None else number
+    return _FLOATS.get(value, value) if isinstance(value, str) and type.kind == "float" else value
 
 
 def _elements(value: object) -> Sequence[object] | None:
     if value.__class__.__module__ == "numpy":
         value = getattr(value, "tolist", lambda: value)()
-    return value if isinstance(value, list | tuple) and not hasattr(value, "names") else None
+    return value if isinstance(value, list | tuple) and by_name(value) is None else None
 
 
-def _fields(value: object, type: Type) -> Sequence[object] | None:
-    """The values of a struct's fields in the order of its type: by name where they have names."""
+def _fields(value: object, type: Type, place: str) -> Mapping[str, object]:
+    """The values of a struct's fields by name; a tuple without names has them in the order of the type."""
     names = [name for name, _ in type.parts]
+    fields = by_name(value)
+    if fields is None and isinstance(value, tuple) and len(value) == len(names):
+        return dict(zip(names, value, strict=True))
+    if fields is None:
+        raise _Misfit(place, value, f"is not {a(type)}")
+    missing = [name for name in names if name not in fields]
+    others = [str(name) for name in fields if name not in names]
+    if missing or others:
+        wrong = [f"it has no {missing[0]}"] if missing else []
+        wrong += [f"it has {others[0]} too"] if others else []
+        raise _Misfit(place, value, f"is not {a(type)}: {', and '.join(wrong)}")
+    return fields
+
+
+def by_name(value: object) -> Mapping[str, object] | None:
+    """The fields of what is a struct in Python: a mapping, a `Struct`, a named tuple, a row of PySpark's."""
+    if isinstance(value, Mapping):
+        return value
+    if isinstance(value, Struct):
+        return value.asdict()
     if isinstance(value, tuple):
-        theirs = next((getattr(value, n) for n in _NAMES if hasattr(value, n)), None)
-        if theirs is None:
-            return value if len(value) == len(names) else None
-        value = dict(zip(theirs, value, strict=True))
-    if isinstance(value, Mapping) and value.keys() == set(names):
-        return [value[name] for name in names]
+        names = getattr(type(value), "_fields", None) or getattr(value, "__fields__", None)
+        return None if names is None else dict(zip(names, value, strict=True))
     return None
 
 
@@ -164,21 +187,20 @@ def order_key(value: Any) -> Any:
     return tuple(map(order_key, value)) if isinstance(value, tuple) else value
 
 
-def has_nested(columns: Sequence[Column]) -> bool:
-    """Whether there are arrays or structs among the columns."""
-    return any(column.type.is_nested for column in columns)
+def outward_rows(table: pa.Table, columns: Sequence[Column]) -> Iterator[Outward]:
+    """The rows of a table as users get them: arrays and structs in the place of their texts."""
+    rows = rows_of_table(table, columns)
+    if not any(column.type.is_nested for column in columns):
+        return rows
+    return (outward_row(row, columns) for row in rows)
 
 
-def outward_rows(rows: Iterable[tuple[Value, ...]], columns: Sequence[Column]) -> Iterator[Outward]:
-    """The rows as users get them: arrays and structs in the place of their texts."""
-    if not has_nested(columns):
-        yield from rows
-        return
-    for row in rows:
-        yield tuple(
-            value_of(str(value), column.type) if column.type.is_nested else value
-            for value, column in zip(row, columns, strict=True)
-        )
+def outward_row(row: Sequence[Value], columns: Sequence[Column]) -> Outward:
+    """A row as users get it."""
+    return tuple(
+        value_of(str(value), column.type) if column.type.is_nested else value
+        for value, column in zip(row, columns, strict=True)
+    )
 
 
 def outward_table(table: pa.Table, relation: Relation) -> pa.Table:

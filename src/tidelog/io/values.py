@@ -109,6 +109,8 @@ def accept(value: object, type: Type) -> Value:
         if isinstance(value, int) and not isinstance(value, bool):
             return _integer_cell(int(value), type)
     elif type.kind == "unknown":
+        if isinstance(value, list | tuple | dict):
+            raise ValueError("does not tell the types of its parts: declare the relation")
         raise ValueError("is not a bool, a number or a string")
     elif isinstance(value, str):
         return _checked_string(str(value))

@@ -246,7 +246,9 @@ class Auto:
             took = clock.spent()
             # By the work that was allowed or, later than that, by the clock.
             done = work if took < allowed else int(took * past.speed(lost, gained))
-            past.learn(lost, gained, int(DEARER * done), DEARER * took, at_least=True)
+            # Many changes that were given up are recomputed at once the next time.
+            dearer = DEARER * (1.0 if lost + gained < MANY else max(1.0, full / took))
+            past.learn(lost, gained, int(dearer * done), dearer * took, at_least=True)
             reports = self._instead(stratum, keeper, watch, changes, took, full)
             if lost + gained < MANY and past.after < MOST_SHARE * past.full:
                 before = perf_counter()

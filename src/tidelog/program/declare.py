@@ -16,6 +16,7 @@ from tidelog.program.names import SIGNATURES
 from tidelog.program.problems import Problems, did_you_mean, quoted
 from tidelog.program.types import UNKNOWN, Type, parse_type
 from tidelog.syntax import ast
+from tidelog.syntax.dialect import named_types
 from tidelog.syntax.errors import Label
 from tidelog.syntax.source import Span
 
@@ -218,12 +219,7 @@ def _declare_relation(decl: ast.RelationDecl, relations: Relations, problems: Pr
         seen.setdefault(column.name, column.span)
         type = parse_type(column.type)
         if type is None:
-            problems.add(
-                "TL0108",
-                f"unknown type `{column.type}`",
-                type_span(column.span),
-                hint=did_you_mean(column.type, TYPE_NAMES) or type_hint(column.type),
-            )
+            unknown_type(column.type, type_span(column.span), problems)
         columns.append(ColumnInfo(column.name, type, broken() if type is None else Cell(), column.span))
     info = RelationInfo(decl.name, columns, decl.name_span, declared=True)
     info.is_input, info.is_output = decl.role is ast.Role.INPUT, decl.role is ast.Role.OUTPUT
@@ -255,12 +251,20 @@ def _declare_key(decl: ast.RelationDecl, info: RelationInfo, problems: Problems)
     info.key_span = decl.key[0].span if decl.key else None
 
 
-def type_hint(name: str) -> str:
+def unknown_type(name: str, span: Span, problems: Problems) -> None:
+    """Report a type that there is not; of one made of others, the part that is wrong."""
+    wrong = next((part for part in named_types(name) if parse_type(part) is None), None)
+    if wrong is None:
+        problems.add("TL0108", f"two fields of the struct `{name}` have the same name", span)
+        return
+    hint = did_you_mean(wrong, TYPE_NAMES) or _type_hint(wrong)
+    problems.add("TL0108", f"unknown type `{wrong}`", span, hint=hint)
+
+
+def _type_hint(name: str) -> str:
     """What to write instead of a type that is not there."""
     if name.startswith(("bit<", "signed<")):
         return "integers have 1 to 128 bits; `bigint` has as many as it needs"
-    if name.startswith(("[", "{")):
-        return "an array is written [s64], a struct {x: s64, y: string}, its fields having different names"
     return (
         "types are bool, s8 ... s128, u8 ... u128, bit<N>, signed<N>, bigint, float, double and string, "
         "arrays as in [s64], structs as in {x: s64, y: string}"

@@ -15,7 +15,7 @@ from tidelog.program.cells import (
     fixed,
     unify,
 )
-from tidelog.program.declare import TYPE_NAMES, Relations, direct_names, type_hint
+from tidelog.program.declare import Relations, direct_names, unknown_type
 from tidelog.program.draft import Body, DAggregate, DApply, DConst, DExpr, DVar, DWild, Scope
 from tidelog.program.functions import is_pattern
 from tidelog.program.names import ABSENT, BINARY, CLASSES, SIGNATURES, UNARY, Signature, instance
@@ -98,12 +98,7 @@ class Expressions:
     def _cast(self, operand: DExpr, name: str, span: Span) -> DExpr:
         target = parse_type(name)
         if target is None:
-            self.problems.add(
-                "TL0108",
-                f"unknown type `{name}`",
-                span,
-                hint=did_you_mean(name, TYPE_NAMES) or type_hint(name),
-            )
+            unknown_type(name, span, self.problems)
             return DApply("cast", (operand,), broken(), span)
         if isinstance(operand, DConst) and unify(
             operand.cell, fixed(target, Origin(span, f"cast to {target}"))

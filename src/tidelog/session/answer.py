@@ -13,7 +13,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, cast
 
 from tidelog.io.nested import Outward, outward_rows, outward_table
-from tidelog.io.plain import rows_of_table
 from tidelog.io.values import accept, text_int
 from tidelog.program.arrow import is_text
 from tidelog.program.model import Relation
@@ -86,7 +85,7 @@ class Answer:
     def __iter__(self) -> Iterator[Outward]:
         if not self.relation.columns:
             return iter([()] * self._size)
-        return self._outward(self.table())
+        return outward_rows(self.table(), self.relation.columns)
 
     def __contains__(self, row: object) -> bool:
         import pyarrow as pa
@@ -110,9 +109,6 @@ class Answer:
             hit = pc.is_nan(array) if cell != cell else pc.equal(array, pa.scalar(cell, array.type))
             mask = hit if mask is None else pc.and_(mask, hit)
         return bool(pc.any(mask).as_py())
-
-    def _outward(self, table: pa.Table) -> Iterator[Outward]:
-        return outward_rows(rows_of_table(table, self.relation.columns), self.relation.columns)
 
     def to_list(self) -> list[Outward]:
         """All tuples, in order."""
@@ -183,7 +179,8 @@ class Answer:
     def _shown(self) -> list[tuple[str, ...]]:
         self.freeze()
         if self._table is None and self._rows is not None and self.relation.columns:
-            return [shown_row(row) for row in self._outward(self._rows.first(MOST_SHOWN))]
+            first = self._rows.first(MOST_SHOWN)
+            return [shown_row(row) for row in outward_rows(first, self.relation.columns)]
         return [shown_row(row) for row in islice(self, MOST_SHOWN)]
 
 

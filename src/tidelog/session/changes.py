@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, cast
 
 from tidelog.io.errors import data_error
 from tidelog.io.nested import Outward, outward_rows, outward_table
-from tidelog.io.plain import rows_of_table
 from tidelog.program.model import Relation
 from tidelog.session.errors import UnknownRelationError
 from tidelog.session.frames.changes import FrameDelta, change_feed
@@ -76,10 +75,7 @@ class Changes:
         return self._rows(1)
 
     def _rows(self, side: int) -> list[Outward]:
-        return list(self._outward(self._table(side))) if self._counts[side] else []
-
-    def _outward(self, table: pa.Table) -> Iterator[Outward]:
-        return outward_rows(rows_of_table(table, self.relation.columns), self.relation.columns)
+        return list(outward_rows(self._table(side), self.relation.columns)) if self._counts[side] else []
 
     def _table(self, side: int) -> pa.Table:
         from tidelog.io.arrays import schema_of
@@ -162,7 +158,7 @@ class Changes:
         few = (
             (sign, shown_row(row))
             for sign, rows in ((-1, delta.gone), (1, delta.come))
-            for row in self._outward(rows.first(MOST_SHOWN))
+            for row in outward_rows(rows.first(MOST_SHOWN), self.relation.columns)
         )
         return islice(few, MOST_SHOWN)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from tidelog.io.errors import MOST_SHOWN, data_error
+from tidelog.io.nested import outward_row
 from tidelog.io.plain import Row
 from tidelog.io.values import shown
 from tidelog.program.model import Relation, Value
@@ -84,7 +85,9 @@ class Keys:
             if other is None:
                 self.put(keyed, key, row)
             elif not keyed.same(other, row):
-                clashes.append(f"  --> row {number}: {_text(row)} has the key of {_text(other)}")
+                clashes.append(
+                    f"  --> row {number}: {_text(row, relation)} has the key of {_text(other, relation)}"
+                )
                 if len(clashes) == MOST_SHOWN:
                     break
         if clashes:
@@ -131,5 +134,6 @@ def _stored(value: object) -> object:
     return ("float", value.hex()) if isinstance(value, float) else value
 
 
-def _text(row: Row) -> str:
+def _text(row: Row, relation: Relation) -> str:
+    row = outward_row(row, relation.columns)
     return f"({', '.join(map(shown, row))}{',' if len(row) == 1 else ''})"

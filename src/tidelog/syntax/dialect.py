@@ -67,6 +67,11 @@ def canonical_type(word: str, dialect: Dialect) -> str:
     return (_SOUFFLE_NAMES if dialect is Dialect.SOUFFLE else _COMMON_NAMES).get(word, word)
 
 
+def named_types(name: str) -> list[str]:
+    """The types that a canonical type name is made of: of `{x: [s64]}` it is `s64`."""
+    return [word for word in _TYPE_WORDS.findall(name) if word[0] != '"']
+
+
 def written_type(name: str, dialect: Dialect) -> str:
     """A canonical type name as the dialect's users write it."""
     if dialect is not Dialect.SOUFFLE:

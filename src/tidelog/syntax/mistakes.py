@@ -343,7 +343,7 @@ _LATER_WORDS = {
 }
 _LATER_CHARACTERS = {
     ";": "alternatives in a body are",
-    "[": "records and lists are",
+    "[": "records, literals of arrays and their elements are",
     "@": "'@' is",
     "$": "'$' is",
 }

@@ -145,6 +145,19 @@ def test_types_that_do_not_fit(spark: SparkSession) -> None:
         ]
 
 
+def test_names_of_fields(spark: SparkSession) -> None:
+    """Also those that Spark has a use of its own for."""
+    with Database("input relation R(x: {_corrupt_record: string, a: s64})", spark=spark) as db:
+        db.commit(insert={"R": spark.sql("select named_struct('a', 1, '_corrupt_record', 'b') x")})
+        assert [tuple(row.x) for row in db["R"].to_spark().collect()] == [("b", 1)]
+
+
+def test_empty_arrays_have_no_type_of_their_own(spark: SparkSession) -> None:
+    with Database("input relation R(x: [s64])", spark=spark) as db:
+        db.commit(insert={"R": spark.sql("select array() x")})
+        assert list(db["R"]) == [((),)]
+
+
 def test_types_come_with_the_first_facts(spark: SparkSession) -> None:
     with Database("", spark=spark) as db:
         db.commit(insert={"r": spark.sql("select array(1Y) a, named_struct('x y', array(1.5f)) b")})

@@ -263,7 +263,10 @@ def write_lines(
 
 
 def sorted_frame(frame: DataFrame, relation: Relation) -> DataFrame:
-    """A relation's DataFrame of cells in the order of its values, as `io.sort` has it."""
+    """A relation's DataFrame of cells in the order of its values, as `io.sort` has it.
+
+    But long integers inside arrays and structs go by their digits, and zeros there are alike.
+    """
     keys: list[SparkColumn] = []
     for i, type in enumerate(column_types(relation)):
         cell = F.col(f"c{i}")

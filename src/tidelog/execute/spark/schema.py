@@ -40,6 +40,7 @@ from pyspark.sql.types import (
     IntegerType,
     LongType,
     MapType,
+    NullType,
     ShortType,
     StringType,
     StructType,
@@ -122,7 +123,8 @@ def takes(ours: Type, theirs: DataType) -> bool:
         case StringType():
             return ours.kind == "string" or is_text(ours) or ours.is_nested
         case ArrayType():
-            return ours.kind == "array" and takes(ours.element, theirs.elementType)
+            element = theirs.elementType  # void, where all arrays are empty
+            return ours.kind == "array" and (isinstance(element, NullType) or takes(ours.element, element))
         case StructType():
             fields = {field.name: field.dataType for field in theirs.fields}
             return (
@@ -336,7 +338,11 @@ def schema_of(relation: Relation) -> StructType:
 
 def outward_cell(cell: SparkColumn, ours: Type) -> SparkColumn:
     """A value of ours as users get it, whatever its width."""
-    return F.from_json(cell, outward(ours)) if ours.is_nested else cell  # type: ignore[arg-type]
+    if not ours.is_nested:
+        return cell
+    # The name of a field that Spark would fill with what it cannot read, were there one of that name.
+    options = {"columnNameOfCorruptRecord": "no field of any struct"}
+    return F.from_json(cell, outward(ours), options)  # type: ignore[arg-type]
 
 
 def outward_frame(spark: SparkSession, relation: Relation, cells: DataFrame | None) -> DataFrame:

@@ -51,12 +51,14 @@ class Binder:
         self._count(record, at)
         return {c.name: self._value(v, c) for c, v in zip(self._columns, record.parts, strict=True)}
 
-    def key(self, item: Item, key: Sequence[int], at: Item) -> Row:
-        """The key that a value is: a tuple where the key has several columns."""
+    def key(self, item: Item, key: Sequence[int], at: Item) -> Any:
+        """The key that a value is: a tuple, or the value where it is an array or a struct."""
         if self._columns is None or not key:
             hint = "as in `input relation R(id: u64, name: string) primary key (id)`"
             self._refuse(f"{self._relation} has no primary key", at, hint=hint)
         columns = [self._columns[index] for index in key]
+        if len(columns) == 1 and columns[0].type.is_nested:
+            return self._nested(item, columns[0])
         parts: tuple[Item, ...] = (item,)
         if isinstance(item.value, Compound) and item.value.kind == "tuple":
             parts = item.value.parts
@@ -104,12 +106,26 @@ class Binder:
         return item.value
 
     def _nested(self, item: Item, column: Column) -> Any:
-        value = _python(item)
+        value = self._python(item)
         try:
             accept(value, column.type)
         except ValueError as error:
             self._refuse(f"{self._written(item)} {error}", item, _for(column))
         return value
+
+    def _python(self, item: Item) -> Any:
+        """A value as Python has it: arrays are lists, structs with names dictionaries, others tuples."""
+        if not isinstance(item.value, Compound):
+            return item.value
+        parts = [self._python(part) for part in item.value.parts]
+        if item.value.fields is None:
+            return parts if item.value.kind == "array" else tuple(parts)
+        given: dict[object, Any] = {}
+        for field, part in zip(item.value.fields, parts, strict=True):
+            if field.value in given:
+                self._refuse(f"the field {field.value} is given twice", field)
+            given[field.value] = part
+        return given
 
     def _unknown(self, item: Item) -> Value:
         if isinstance(item.value, Compound):
@@ -123,16 +139,6 @@ class Binder:
     def _refuse(self, message: str, item: Item, label: str = "", hint: str | None = None) -> NoReturn:
         span = self._script.span(item.start, item.end)
         raise ScriptError(Diagnostic("TL0702", message, span, label, hint=hint))
-
-
-def _python(item: Item) -> Any:
-    """A value as Python has it: arrays are lists, structs with named fields dictionaries, others tuples."""
-    if not isinstance(item.value, Compound):
-        return item.value
-    parts = [_python(part) for part in item.value.parts]
-    if item.value.fields is not None:
-        return dict(zip((field.value for field in item.value.fields), parts, strict=True))
-    return parts if item.value.kind == "array" else tuple(parts)
 
 
 def _values(count: int) -> str:
