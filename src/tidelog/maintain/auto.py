@@ -246,8 +246,8 @@ class Auto:
             took = clock.spent()
             # By the work that was allowed or, later than that, by the clock.
             done = work if took < allowed else int(took * past.speed(lost, gained))
-            # Many changes that were given up are recomputed at once the next time.
-            dearer = DEARER * (1.0 if lost + gained < MANY else max(1.0, full / took))
+            # Given up after all that it could be allowed, the like is recomputed at once the next time.
+            dearer = DEARER * (max(1.0, full / took) if allowed >= MOST_OF_FIRST * full else 1.0)
             past.learn(lost, gained, int(dearer * done), dearer * took, at_least=True)
             reports = self._instead(stratum, keeper, watch, changes, took, full)
             if lost + gained < MANY and past.after < MOST_SHARE * past.full:
