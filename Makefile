@@ -40,7 +40,7 @@ demo: venv ## run the example through Spark: a program, its answers, what change
 
 # Most tests of Spark and of commands wait for other processes: three kinds side by side keep two cores busy.
 COMMANDS := tests/execute/spark/test_cluster.py tests/execute/spark/test_connect.py tests/kills tests/cli tests/benchmarks \
-            tests/syntax tests/program tests/plan
+            tests/syntax tests/program tests/plan tests/properties/test_histories.py
 
 test: lint ## lint, types, all tests, side by side
 	$(MAKE) --no-print-directory --jobs=3 --output-sync=target types test-others test-spark test-commands
@@ -48,7 +48,7 @@ test: lint ## lint, types, all tests, side by side
 test-spark: venv ## tests that need the Spark session
 	$(BIN)/python -m pytest -m spark $(COMMANDS:%=--ignore=%) $(ARGS)
 
-test-commands: venv ## tests of commands, benchmarks and clusters, and of what programs mean before they are run
+test-commands: venv ## tests of commands, benchmarks and clusters, of programs before they are run, and of histories
 	$(BIN)/python -m pytest $(COMMANDS) $(ARGS)
 
 test-others: venv ## all other tests

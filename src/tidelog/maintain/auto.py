@@ -118,11 +118,18 @@ class Past:
         """The seconds that an update may take; None where recomputing, in `full`, is to be preferred."""
         few, known = lost + gained < MANY, self.knows(lost, gained)
         whole = full + (0.0 if few else self.after)
-        most = MOST_SHARE if few else MOST_OF_MANY if known else MOST_OF_FIRST
+        most = MOST_OF_MANY if known else MOST_OF_FIRST
+        if few:  # and what is promised is kept with indexes that are made afterwards
+            most = MOST_SHARE - (self.after / self.full if self.soon_indexed else 0.0)
         bearable = most if few or known else FAR
         if expected is not None and expected > max(bearable * whole, LEAST):
             return None
         return max(SHARE * whole, min(HOPE * (expected or 0.0), most * whole), LEAST)
+
+    @property
+    def soon_indexed(self) -> bool:
+        """Whether indexes that recomputing leaves behind are made at once."""
+        return self.after < (MOST_SHARE - SHARE) * self.full
 
     def speed(self, lost: int, gained: int) -> float:
         """Tuples that such an update should look at in a second."""
@@ -237,7 +244,9 @@ class Auto:
         allowed = past.allowed(full, expected, lost, gained)
         if allowed is None:  # step 5
             past.hope(lost + gained)
-            return self._full(stratum, keeper, watch, f"{changes}: {_compared(expected, full)}")
+            reports = self._full(stratum, keeper, watch, f"{changes}: {_compared(expected, full)}")
+            self._index(change, keeper, past, lost + gained)
+            return reports
         work = int(allowed * past.speed(lost, gained))
         prepared, clock = keeper.preparing, _Clock(keeper, watch, max(allowed, TICK))
         try:  # step 6
@@ -250,10 +259,7 @@ class Auto:
             dearer = DEARER * (max(1.0, full / took) if allowed >= MOST_OF_FIRST * full else 1.0)
             past.learn(lost, gained, int(dearer * done), dearer * took, at_least=True)
             reports = self._instead(stratum, keeper, watch, changes, took, full)
-            if lost + gained < MANY and past.after < MOST_SHARE * past.full:
-                before = perf_counter()
-                keeper.prepare(self.usual(change))
-                past.after, past.renewed = perf_counter() - before, False
+            self._index(change, keeper, past, lost + gained)
             return reports
         past.learn(lost, gained, cost(reports), clock.spent())
         if past.renewed:
@@ -290,6 +296,13 @@ class Auto:
         keeper.undo(stratum.relations)
         why = f"{changes}: an update was abandoned after {_ms(took)}, {_ms(full)} for recomputing"
         return [PhaseReport(phase="abandoned", seconds=took), *self._full(stratum, keeper, watch, why)]
+
+    def _index(self, change: StratumChange, keeper: Keeper, past: Past, changes: int) -> None:
+        """After recomputing: make the indexes of updates, if the next commit is likely to be one."""
+        if changes < MANY and past.soon_indexed:
+            started = perf_counter()
+            keeper.prepare(self.usual(change))
+            past.after, past.renewed = perf_counter() - started, False
 
     def usual(self, change: StratumChange) -> tuple[Work, ...]:
         """The tasks of a commit that only takes away, or only adds."""
