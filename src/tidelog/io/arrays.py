@@ -22,7 +22,6 @@ from tidelog.program.types import (
     UNKNOWN,
     Type,
     array_of,
-    nameable,
     struct_of,
 )
 
@@ -136,9 +135,7 @@ def infer_values(values: Sequence[object]) -> Type:
     if (named := by_name(first)) is not None:
         structs = [fields for value in values if (fields := by_name(value)) is not None]
         inferred = [(name, infer_values([s[name] for s in structs if name in s])) for name in named]
-        usable = all(isinstance(name, str) for name in named) and nameable(inferred)
-        return struct_of(*inferred) if usable else UNKNOWN
+        return struct_of(*inferred) if all(isinstance(name, str) for name in named) else UNKNOWN
     if isinstance(first, list | tuple):
-        element = infer_values([e for v in values if isinstance(v, list | tuple) for e in v])
-        return UNKNOWN if element == UNKNOWN else array_of(element)
+        return array_of(infer_values([e for v in values if isinstance(v, list | tuple) for e in v]))
     return UNKNOWN

@@ -23,7 +23,6 @@ from tidelog.program.types import (
     UNKNOWN,
     Type,
     array_of,
-    nameable,
     signed,
     struct_of,
     unsigned,
@@ -344,9 +343,7 @@ def _type_of_arrow(source: pa.DataType) -> Type:
     if pa.types.is_boolean(source):
         return BOOL
     if pa.types.is_list(source) or pa.types.is_large_list(source):
-        element = _type_of_arrow(source.value_type)
-        return UNKNOWN if element == UNKNOWN else array_of(element)
+        return array_of(_type_of_arrow(source.value_type))
     if pa.types.is_struct(source):
-        fields = [(field.name, _type_of_arrow(field.type)) for field in source.fields]
-        return struct_of(*fields) if nameable(fields) else UNKNOWN
+        return struct_of(*((field.name, _type_of_arrow(field.type)) for field in source.fields))
     return STRING if _is_string(source) else UNKNOWN

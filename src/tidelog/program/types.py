@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -58,6 +57,11 @@ class Type:
         return bool(self.parts)
 
     @property
+    def is_string_inside(self) -> bool:
+        """Whether the engine has a string of a value: of arrays and structs too, and of unknown types."""
+        return self.kind in ("string", "unknown") or self.is_nested
+
+    @property
     def element(self) -> Type:
         """The type of an array's elements."""
         return self.parts[0][1]
@@ -96,18 +100,15 @@ _FIELD = re.compile(r'([^\W\d][\w?]*|\?[\w?]+|"(?:[^"\\]|\\.)*"): ')
 
 
 def array_of(element: Type) -> Type:
-    """The type of arrays of one type."""
-    return Type("array", parts=(("", element),))
+    """The type of arrays of one type; unknown if that is."""
+    return UNKNOWN if element == UNKNOWN else Type("array", parts=(("", element),))
 
 
 def struct_of(*fields: tuple[str, Type]) -> Type:
-    """The type of structs with some fields, in this order."""
-    return Type("struct", parts=fields)
-
-
-def nameable(fields: Sequence[tuple[str, Type]]) -> bool:
-    """Whether there can be a struct of these fields: there are some, of known types, with different names."""
-    return UNKNOWN not in dict(fields).values() and 0 < len(fields) == len(dict(fields))
+    """The type of structs with some fields, in this order; unknown if one is, or two have the same name."""
+    types = dict(fields)
+    usable = 0 < len(fields) == len(types) and UNKNOWN not in types.values()
+    return Type("struct", parts=fields) if usable else UNKNOWN
 
 
 def field_name(name: str) -> str:

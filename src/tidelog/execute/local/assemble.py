@@ -267,4 +267,4 @@ def comparable(type: Type, *, equality: bool) -> bool:
     """Whether cells of a type compare as the interpreter does it."""
     if type.kind == "int" and type.bits <= 64:
         return equality or type.signed or type.bits < 64
-    return equality and type.kind in ("bool", "string", "int", "bigint", "array", "struct")
+    return equality and (type.is_string_inside or type.kind in ("bool", "int", "bigint"))

@@ -172,7 +172,7 @@ class Codes:
 
     def from_arrow(self, column: pa.ChunkedArray, type: Type) -> Cells:
         """The codes of an Arrow column of the type's layout."""
-        if type.kind in ("string", "unknown") or type.is_nested or is_text(type):
+        if type.is_string_inside or is_text(type):
             return self._from_text(column, type)
         values = column.to_numpy()
         if type.kind == "float":
@@ -199,7 +199,7 @@ class Codes:
         """The Arrow column of a column of codes."""
         import pyarrow as pa
 
-        if type.kind in ("string", "unknown") or type.is_nested:
+        if type.is_string_inside:
             distinct, inverse = np.unique(cells, return_inverse=True)
             texts = pa.array([self._string_list[c] for c in distinct.tolist()], pa.string())
             return texts.take(pa.array(inverse)) if len(texts) else texts

@@ -64,7 +64,6 @@ from tidelog.program.types import (
     UNKNOWN,
     Type,
     array_of,
-    nameable,
     signed,
     struct_of,
 )
@@ -100,11 +99,9 @@ def type_of(theirs: DataType) -> Type:
         case StringType():
             return STRING
         case ArrayType():
-            element = type_of(theirs.elementType)
-            return UNKNOWN if element == UNKNOWN else array_of(element)
+            return array_of(type_of(theirs.elementType))
         case StructType():
-            fields = [(field.name, type_of(field.dataType)) for field in theirs.fields]
-            return struct_of(*fields) if nameable(fields) else UNKNOWN
+            return struct_of(*((field.name, type_of(field.dataType)) for field in theirs.fields))
         case _:
             return UNKNOWN
 

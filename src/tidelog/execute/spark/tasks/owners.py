@@ -62,7 +62,7 @@ class Owners:
         return found
 
     def _hashes(self, cells: Cells, type: Type) -> Hashes:
-        if type.kind in ("string", "unknown") or type.is_nested:
+        if type.is_string_inside:
             return self._strings.hashes(cells, self.codes, type)
         bits = cells.astype(np.uint64)
         wide = cells >= WIDE
