@@ -205,22 +205,28 @@ def outward_row(row: Sequence[Value], columns: Sequence[Column]) -> Outward:
 
 def outward_table(table: pa.Table, relation: Relation) -> pa.Table:
     """A table as users get it: lists and structs of Arrow's in the place of texts."""
-    import pyarrow as pa
-
     for index, (column, field) in enumerate(zip(relation.columns, arrow_schema(relation), strict=False)):
         if column.type.is_nested:
-            type = _nested_arrow(column.type)
-            found = [json.loads(text) for text in table.column(index).to_pylist()]
-            table = table.set_column(index, field.with_type(type), pa.array(found, type))
+            array = outward_array(table.column(index), column.type)
+            table = table.set_column(index, field.with_type(array.type), array)
     return table
 
 
-def _nested_arrow(type: Type) -> pa.DataType:
+def outward_array(column: pa.Array | pa.ChunkedArray, type: Type) -> pa.Array | pa.ChunkedArray:
+    """A column as users get it."""
+    import pyarrow as pa
+
+    if not type.is_nested:
+        return column
+    return pa.array([json.loads(text) for text in column.to_pylist()], outward_type(type))
+
+
+def outward_type(type: Type) -> pa.DataType:
     """The Arrow type in which users get values of a type."""
     import pyarrow as pa
 
     if type.kind == "array":
-        return pa.list_(_nested_arrow(type.element))
+        return pa.list_(outward_type(type.element))
     if type.kind == "struct":
-        return pa.struct([pa.field(name, _nested_arrow(part)) for name, part in type.parts])
+        return pa.struct([pa.field(name, outward_type(part)) for name, part in type.parts])
     return arrow_type(type)

@@ -17,7 +17,7 @@ from threading import Lock
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 from tidelog.io.errors import said
-from tidelog.program.arrow import arrow_schema
+from tidelog.io.nested import outward_array, outward_type
 from tidelog.program.model import Relation
 from tidelog.session.changes import check_feed
 from tidelog.session.store.draft import folders
@@ -157,9 +157,9 @@ class Feed:
         import pyarrow.parquet as pq
 
         check_feed(relation)
-        plain = arrow_schema(relation) if relation.columns else pa.schema([])
-        names = field_names(relation)
-        fields = [pa.field(name, field.type) for name, field in zip(names, plain, strict=False)]
+        types = [column.type for column in relation.columns]
+        named = zip(field_names(relation), types, strict=False)  # without columns there is a hidden one
+        fields = [pa.field(name, outward_type(type)) for name, type in named]
         added = [
             pa.field("_change_type", pa.string()),
             pa.field("_commit_version", pa.int64()),
@@ -172,7 +172,10 @@ class Feed:
                 for kind, batches in sides:
                     values = (kind, manifest.version, manifest.time)
                     for batch in batches:
-                        columns = [batch.column(i).cast(field.type) for i, field in enumerate(fields)]
+                        columns = [
+                            outward_array(batch.column(i), type).cast(field.type)
+                            for i, (type, field) in enumerate(zip(types, fields, strict=True))
+                        ]
                         columns += [
                             pa.repeat(pa.scalar(value, field.type), batch.num_rows)
                             for value, field in zip(values, added, strict=True)

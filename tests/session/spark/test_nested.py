@@ -222,5 +222,14 @@ def test_a_stream_of_them(spark: SparkSession, tmp_path: Path) -> None:
     people(spark).write.parquet(str(source))
     stream: Any = spark.readStream.schema(people(spark).schema).parquet(str(source))
     with Database(PROGRAM, spark=spark, store=str(tmp_path / "store")) as db:
-        db.stream(stream, "person", trigger="availableNow").awaitTermination()
+        feed = tmp_path / "feed"
+        db.stream(stream, "person", trigger="availableNow", feed=feed).awaitTermination()
         assert len(db["together"]) == 5
+    told = spark.read.parquet(str(feed / "together")).select("a", "b", "home.rooms", "_change_type")
+    rooms = [{"size": 1}, {"size": -128}]
+    assert sorted((r.a, r.b) for r in told.collect() if [x.asDict() for x in r.rooms] == rooms) == [
+        (1, 1),
+        (1, 2),
+        (2, 1),
+        (2, 2),
+    ]
