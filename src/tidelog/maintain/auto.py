@@ -2,17 +2,18 @@
 
     Auto(stratum, changes)
     1  if the policy is not to choose, do as it says
-    2  l and g are the numbers of tuples lost and gained below the stratum
+    2  l and g are the numbers of tuples lost and gained below the stratum, and of its own explicit facts
     3  f is the time that recomputing took the last time, and more if there are more tuples now; after
        the first evaluation, a little more than that took
     4  x is the time that the update should take: what a lost tuple and what a gained one have cost of
        late, in updates of about as many changes, in tuples looked at, times l and g, at the speed of
-       the last updates; if there were none, what others tell
+       the last updates; if there were none, what others tell. If as many were recomputed for, the share of
+       the stratum that came or went then tells what gains should take
     5  if x is more than the time that step 6 could give it, recompute; if only updates of other sizes
        tell, if x is more than three times f; and in any case if l + g is more than half of what is below
     6  run `ranked`, but no longer than a twelfth of f, or twice x up to a fifth; with many changes, whose
-       costs even out, up to nine tenths, and up to a half if there was no update of that size; 5 ms are
-       always allowed. Until 50 ms have passed it is the tuples looked at that tell the time
+       costs even out, a tenth if there was no update of that size, else twice x up to a fifth more than f;
+       5 ms are always allowed. Until 50 ms have passed it is the tuples looked at that tell the time
     7  if that is not enough, drop what it did and recompute
 
 Indexes that recomputing has left behind are made again at once after few changes if that is soon done, for
@@ -57,11 +58,15 @@ ANEW = 1.5  # what recomputing takes in a commit, comparison included, against t
 MUCH = 0.5  # of all below: so many changes, and recomputing is taken at once
 RECENT = 0.2  # the weight of the newest change in what a change has cost of late
 MANY = 10  # changes whose costs even out
-MOST_OF_MANY = 0.9  # of recomputing: what an update of many may take, and what may be expected of it
-MOST_OF_FIRST = 0.5  # of recomputing: what the first update of many may take
+BEARABLE = 1.0  # of recomputing: what may be expected of an update of many changes
+MOST_OF_MANY = 1.2  # of recomputing: what it may take
+MOST_OF_FIRST = 0.1  # of recomputing: what the first of its size may take
+ADDING = 4.0  # times its share of the tuples, as a share of recomputing: what an update takes that only adds
 FAR = 3.0  # times recomputing: what updates of other sizes may tell, and one is tried nevertheless
 HOPE = 2.0  # and it may take so many times what is expected of it, up to the time of recomputing
 DEARER = 1.5  # what an abandoned update would have cost, against what it has
+DEARER_FIRST = 3.0  # the same for the first one of many, so that the second may go far enough to tell
+DECISIVE = 0.5  # of recomputing: given up after so much, an update is taken to be dearer than that
 RETRY = 0.92  # each time that recomputing is taken, an update seems a little cheaper: it is tried again
 SPEED = 8_000_000.0  # tuples looked at in a second, until it has been measured
 SLOWEST, FASTEST = SPEED / 8, SPEED * 4  # what is measured beyond was a machine that did something else
@@ -118,10 +123,10 @@ class Past:
         """The seconds that an update may take; None where recomputing, in `full`, is to be preferred."""
         few, known = lost + gained < MANY, self.knows(lost, gained)
         whole = full + (0.0 if few else self.after)
-        most = MOST_OF_MANY if known else MOST_OF_FIRST
         if few:  # and what is promised is kept with indexes that are made afterwards
-            most = MOST_SHARE - (self.after / self.full if self.soon_indexed else 0.0)
-        bearable = most if few or known else FAR
+            most = bearable = MOST_SHARE - (self.after / self.full if self.soon_indexed else 0.0)
+        else:
+            most, bearable = (MOST_OF_MANY, BEARABLE) if known else (MOST_OF_FIRST, FAR)
         if expected is not None and expected > max(bearable * whole, LEAST):
             return None
         return max(SHARE * whole, min(HOPE * (expected or 0.0), most * whole), LEAST)
@@ -153,6 +158,12 @@ class Past:
             else:
                 new = max(each, before.work) if at_least else each
                 rates[at] = Rate(_mean(before.work, new, changes), speed)
+
+    def guess(self, changes: int, share: float) -> None:
+        """Recomputing for so many changes has moved a share of all tuples; what adding them should take."""
+        speed = self.speed(0, changes)
+        work = ADDING * share * self.full * speed / max(1, changes)
+        self.gained.setdefault(size(changes), Rate(max(1.0, work), speed))
 
     def hope(self, changes: int) -> None:
         """An update of so many changes was not tried: it may have become cheaper meanwhile."""
@@ -237,7 +248,9 @@ class Auto:
         full = past.whole(_tuples(stratum, keeper))  # step 3
         changes = f"{_count(lost + gained, 'change')} below"
         if lost + gained > MUCH * below:
-            return self._full(stratum, keeper, watch, f"{changes}, of {_count(below, 'tuple')}")
+            reports = self._full(stratum, keeper, watch, f"{changes}, of {_count(below, 'tuple')}")
+            self._afterwards(change, keeper, past, lost, gained)
+            return reports
         if keeper.patience:
             return self._patiently(change, keeper, watch, past, lost + gained)
         expected = past.expected(lost, gained)  # step 4
@@ -245,7 +258,7 @@ class Auto:
         if allowed is None:  # step 5
             past.hope(lost + gained)
             reports = self._full(stratum, keeper, watch, f"{changes}: {_compared(expected, full)}")
-            self._index(change, keeper, past, lost + gained)
+            self._afterwards(change, keeper, past, lost, gained)
             return reports
         work = int(allowed * past.speed(lost, gained))
         prepared, clock = keeper.preparing, _Clock(keeper, watch, max(allowed, TICK))
@@ -255,11 +268,14 @@ class Auto:
             took = clock.spent()
             # By the work that was allowed or, later than that, by the clock.
             done = work if took < allowed else int(took * past.speed(lost, gained))
-            # Given up after all that it could be allowed, the like is recomputed at once the next time.
-            dearer = DEARER * (max(1.0, full / took) if allowed >= MOST_OF_FIRST * full else 1.0)
+            dearer = DEARER
+            if lost + gained >= MANY and not past.knows(lost, gained):
+                dearer = DEARER_FIRST
+            elif allowed >= DECISIVE * full:  # the like is recomputed at once the next time
+                dearer *= max(1.0, full / took)
             past.learn(lost, gained, int(dearer * done), dearer * took, at_least=True)
             reports = self._instead(stratum, keeper, watch, changes, took, full)
-            self._index(change, keeper, past, lost + gained)
+            self._afterwards(change, keeper, past, lost, gained)
             return reports
         past.learn(lost, gained, cost(reports), clock.spent())
         if past.renewed:
@@ -297,9 +313,14 @@ class Auto:
         why = f"{changes}: an update was abandoned after {_ms(took)}, {_ms(full)} for recomputing"
         return [PhaseReport(phase="abandoned", seconds=took), *self._full(stratum, keeper, watch, why)]
 
-    def _index(self, change: StratumChange, keeper: Keeper, past: Past, changes: int) -> None:
-        """After recomputing: make the indexes of updates, if the next commit is likely to be one."""
-        if changes < MANY and past.soon_indexed:
+    def _afterwards(self, change: StratumChange, keeper: Keeper, past: Past, lost: int, gained: int) -> None:
+        """After recomputing: of many changes, learn; after few, make the indexes that an update needs."""
+        if keeper.patience:
+            return
+        if lost + gained >= MANY:
+            if not lost or not gained:
+                past.guess(lost + gained, _moved(change.stratum, keeper))
+        elif past.soon_indexed:
             started = perf_counter()
             keeper.prepare(self.usual(change))
             past.after, past.renewed = perf_counter() - started, False
@@ -340,12 +361,21 @@ def _tuples(stratum: Stratum, keeper: Keeper) -> int:
     return sum(keeper.size(relation) for relation in stratum.relations)
 
 
+def _moved(stratum: Stratum, keeper: Keeper) -> float:
+    """The share of a stratum's tuples that this commit takes away and adds."""
+    moved = sum(sum(keeper.changed(relation)) for relation in stratum.relations)
+    return moved / max(1, moved, _tuples(stratum, keeper))
+
+
 def _changes(change: StratumChange, keeper: Keeper) -> tuple[int, int, int]:
-    """How many tuples have been lost and gained below a stratum, and how many there are."""
+    """How many tuples below a stratum, its own facts too, are lost and gained, and how many there are."""
     rules = (*change.stratum.base, *change.stratum.recursive)
     below = {relation for rule in rules for relation in body_relations(rule)} - change.own
     changed = [keeper.changed(relation) for relation in below]
-    return sum(c[0] for c in changed), sum(c[1] for c in changed), sum(keeper.size(r) for r in below)
+    told = [(keeper.told.retracted[name], keeper.told.asserted[name]) for name in change.stratum.relations]
+    lost, gained = (sum(counts) for counts in zip(*changed, *told, strict=True))
+    own = _tuples(change.stratum, keeper) if any(map(any, told)) else 0
+    return lost, gained, own + sum(keeper.size(relation) for relation in below)
 
 
 def _count(number: int, what: str) -> str:

@@ -115,15 +115,16 @@ class Ranked:
     ) -> list[PhaseReport]:
         """Step 1, for one stratum."""
         phases, relations = Phases(keeper, watch, budget), change.stratum.relations
-        told = any(name in keeper.told for name in relations)
+        retracted = any(keeper.told.retracted[name] for name in relations)
+        asserted = any(keeper.told.asserted[name] for name in relations)
         ended, begun = _ended_and_begun(change, keeper)
-        if ended or change.removed or told:
+        if ended or change.removed or retracted:
             phases.run(*self._deleting(change, keeper, ended, begun))
         rederiving, inserting = self._others(change)
         fell = bool(phases.reports) and any(keeper.changed(name)[0] for name in relations)
         if fell:
             phases.run(rederiving)
-        if fell or begun or change.added or told:
+        if fell or begun or change.added or asserted:
             phases.run(inserting)
         return phases.reports
 

@@ -17,6 +17,7 @@ what they were at `begin`; executors find them without looking at others.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -260,19 +261,32 @@ class Delta(Protocol):
     inserted: pa.Table
 
 
+@dataclass
+class Told:
+    """How many facts of each relation a commit has made explicit so far, and how many explicit no more."""
+
+    asserted: Counter[str] = field(default_factory=Counter)
+    retracted: Counter[str] = field(default_factory=Counter)
+
+    def clear(self) -> None:
+        """A commit begins."""
+        self.asserted.clear()
+        self.retracted.clear()
+
+
 class Keeper(Executor, Protocol):
     """An executor that can bring answers up to date.
 
     Outside of a commit its relations hold the current answers; `size` and `table` give
     these until `commit`, also while one is under way. `preparing` are the seconds spent so far on what
     tasks find ready the next time, such as indexes that renewal has left behind. `patience` are the seconds
-    that an update may always take, where rounds cost more than tuples; else 0. `told` are the relations whose
-    explicit facts the commit under way has changed.
+    that an update may always take, where rounds cost more than tuples; else 0. `told` is what the commit
+    under way has been told of explicit facts.
     """
 
     preparing: float
     patience: float
-    told: set[str]
+    told: Told
 
     def begin(self) -> None:
         """Start a commit."""

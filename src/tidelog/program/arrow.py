@@ -7,6 +7,7 @@ of `true`, because an Arrow table without columns has no rows.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tidelog.program.model import Relation
@@ -23,6 +24,7 @@ def is_text(type: Type) -> bool:
     return type.kind == "bigint" or (type.kind == "int" and type.bits > 64)
 
 
+@lru_cache(maxsize=1024)
 def arrow_type(type: Type) -> pa.DataType:
     """The Arrow type of a column."""
     import pyarrow as pa

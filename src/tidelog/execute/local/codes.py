@@ -57,12 +57,12 @@ class Codes:
         self._bigs: dict[int, int] = {}
         self._big_list: list[int] = []
         self._wides: dict[int, int] = {}
-        self._wide_table: Words = np.zeros(1024, np.int64)
+        self._use_wide_table(np.zeros(1024, np.int64))
 
-    @property
-    def wide_address(self) -> int:
-        """Where the table of wide words is (it moves when it grows)."""
-        return int(self._wide_table.ctypes.data)
+    def _use_wide_table(self, table: Words) -> None:
+        """Have a table of wide words; `wide_address` is where it is, until it grows."""
+        self._wide_table = table
+        self.wide_address = int(table.ctypes.data)
 
     # --- single values ---
 
@@ -117,7 +117,7 @@ class Codes:
         if number is None:
             number = self._wides[bits] = _checked(len(self._wides))
             if number == len(self._wide_table):
-                self._wide_table = np.concatenate([self._wide_table, np.zeros_like(self._wide_table)])
+                self._use_wide_table(np.concatenate([self._wide_table, np.zeros_like(self._wide_table)]))
             self._wide_table[number] = bits
         return number
 

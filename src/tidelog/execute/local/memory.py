@@ -249,19 +249,28 @@ def allocate_sparse(size: int) -> int:
 # --- from Python -------------------------------------------------------------
 
 
+class _Block:
+    """Memory that NumPy is to see as an array; a type of `ctypes` for each length would take longer."""
+
+    __slots__ = ("__array_interface__",)
+
+    def __init__(self, address: int, count: int, kind: type[np.generic]) -> None:
+        self.__array_interface__ = {
+            "data": (address, False),
+            "shape": (count,),
+            "typestr": np.dtype(kind).str,
+            "version": 3,
+        }
+
+
 def cells_at(address: int, count: int) -> Cells:
     """The 32-bit cells at an address, as an array that does not own them."""
-    if count == 0:
-        return np.empty(0, np.uint32)
-    return np.ctypeslib.as_array((ctypes.c_uint32 * count).from_address(address))
+    return array_at(address, count, np.uint32)
 
 
 def array_at(address: int, count: int, kind: type[np.generic]) -> npt.NDArray[Any]:
     """The elements of a kind at an address, as an array that does not own them."""
-    if count == 0:
-        return np.empty(0, kind)
-    block = (ctypes.c_uint8 * (count * np.dtype(kind).itemsize)).from_address(address)
-    return np.ctypeslib.as_array(block).view(kind)
+    return np.asarray(_Block(address, count, kind)) if count else np.empty(0, kind)
 
 
 _free = ctypes.CDLL(None).free

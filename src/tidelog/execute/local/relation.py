@@ -33,6 +33,7 @@ class Index:
         self._key_columns = np.array(key, np.int64)
         self._carried_columns = np.array((*self.carried, 0), np.int64)
         self.record: Words = np.zeros(at.INDEX_WORDS, np.int64)
+        self.address = int(self.record.ctypes.data)
         slot_words = 2 if len(key) == 1 else 2 + (len(key) + 1) // 2
         record = self.record
         record[at.RELATION] = relation.address
@@ -50,11 +51,6 @@ class Index:
         record[list(CONTENT)] = 0
         record[at.INDEX_SLOTS] = memory.allocate_zeroed(8 * int(record[at.SLOT_WORDS]) * FIRST_SLOTS)
         record[at.INDEX_SIZE] = FIRST_SLOTS
-
-    @property
-    def address(self) -> int:
-        """Where the record is."""
-        return int(self.record.ctypes.data)
 
     @property
     def keys(self) -> int:
@@ -86,6 +82,7 @@ class StoredRelation:
         self._index_list: Words = np.zeros(1, np.int64)
         self._outputs: Words = np.zeros(at.OUT_WORDS * workers, np.int64)
         self.record: Words = np.zeros(at.RELATION_WORDS, np.int64)
+        self.address = int(self.record.ctypes.data)
         record = self.record
         record[at.ARITY] = self.arity
         record[at.WORDS] = self.words
@@ -111,11 +108,6 @@ class StoredRelation:
             self.record[field] = 0
         self.record[at.ROUND_COUNT] = self.record[at.ROUND_CAPACITY] = 0
         self.drop_outputs()
-
-    @property
-    def address(self) -> int:
-        """Where the record is."""
-        return int(self.record.ctypes.data)
 
     def __len__(self) -> int:
         return int(self.record[at.COUNT])

@@ -25,6 +25,7 @@ from tidelog.plan.maintenance import (
     Steps,
     Sweep,
     Tally,
+    Told,
 )
 from tidelog.plan.parts import AFTER, GAINED, LOST, Mark
 from tidelog.program.model import Relation
@@ -45,7 +46,7 @@ class SubstitutionExecutor:
     patience = 0.0
 
     def __init__(self) -> None:
-        self.told: set[str] = set()
+        self.told = Told()
         self._relations: dict[str, StoredRelation] = {}
         self._reader = Reader(self._relations)
         self._before: dict[str, tuple[StoredRelation, bool]] | None = None  # the relations at `begin`
@@ -171,7 +172,8 @@ class SubstitutionExecutor:
                 if not stored.derived:
                     entry.hold(True)
                 changed += 1
-        return self._told(relation, changed)
+        self.told.asserted[relation] += changed
+        return changed
 
     def retract_rows(self, relation: str, rows: Sequence[Row] | pa.Table) -> int:
         """Make rows explicit no more; the number that were."""
@@ -185,11 +187,7 @@ class SubstitutionExecutor:
                 if not stored.derived:
                     entry.hold(False)
                 changed += 1
-        return self._told(relation, changed)
-
-    def _told(self, relation: str, changed: int) -> int:
-        if changed:
-            self.told.add(relation)
+        self.told.retracted[relation] += changed
         return changed
 
     def facts(self, relation: str) -> pa.Table:

@@ -57,6 +57,7 @@ class Parts:
 
     def __init__(self) -> None:
         self._tables: dict[int, npt.NDArray[np.uint8]] = {}
+        self._addresses: dict[int, int] = {}
 
     def table(self, part: Part | None) -> npt.NDArray[np.uint8]:
         """A part's table; None is everything."""
@@ -68,7 +69,10 @@ class Parts:
 
     def address(self, part: Part | None) -> int:
         """Where a part's table is."""
-        return int(self.table(part).ctypes.data)
+        bits = (part or EVERYTHING).table
+        if bits not in self._addresses:
+            self._addresses[bits] = int(self.table(part).ctypes.data)
+        return self._addresses[bits]
 
 
 class Memo:

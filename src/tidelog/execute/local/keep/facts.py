@@ -1,4 +1,4 @@
-"""Facts that users assert and retract, and rows that take the place of others."""
+"""Facts that users assert and retract."""
 
 from __future__ import annotations
 
@@ -16,15 +16,8 @@ from tidelog.execute.local.keep.ledger import (
     touch,
 )
 from tidelog.execute.local.keep.rowmap import find_row
-from tidelog.execute.local.layout import (
-    LEDGER,
-    WORDS,
-)
-from tidelog.execute.local.memory import (
-    Words,
-    kernel,
-    word,
-)
+from tidelog.execute.local.layout import LEDGER, WORDS
+from tidelog.execute.local.memory import kernel, word
 from tidelog.execute.local.rounds import extend_indexes
 
 
@@ -76,25 +69,3 @@ def retract_packed(relation: int, packed: int, count: int, derived: bool) -> int
             marks = marks | DELETED if marks & HELD else marks & ~ADDED
         set_marks(ledger, number, marks)
     return gone
-
-
-@kernel
-def replace_rows(relation: int, old: Words, packed: int, count: int) -> int:
-    """Delete rows, and add packed ones, of which some may be the same; 0, or see `append_row`."""
-    ledger = word(relation, LEDGER)
-    words = word(relation, WORDS)
-    for i in range(len(old)):
-        if not touch(ledger, old[i]):
-            return NO_ROOM
-        marks = marks_of(ledger, old[i])
-        if not marks & EXPLICIT:
-            set_marks(ledger, old[i], marks | DELETED)
-    for i in range(count):
-        number = find_or_append(relation, packed + 8 * words * i)
-        if number < 0:
-            return number
-        if not touch(ledger, number):
-            return NO_ROOM
-        marks = marks_of(ledger, number)
-        set_marks(ledger, number, marks & ~DELETED if marks & HELD else marks | ADDED)
-    return 0 if extend_indexes(relation) else NO_ROOM

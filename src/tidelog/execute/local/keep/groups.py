@@ -6,18 +6,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tidelog.execute.local import layout as local
-from tidelog.execute.local import probes
 from tidelog.execute.local.groups import grouped
-from tidelog.execute.local.keep import facts
+from tidelog.execute.local.keep import group_rows
 from tidelog.execute.local.keep.relation import Rows, check_rows
 from tidelog.execute.local.memory import Cells
-from tidelog.execute.local.relation import StoredRelation
 from tidelog.plan.maintenance import PhaseReport, Regroup
 from tidelog.plan.parts import AFTER, BEFORE, Part
 
 if TYPE_CHECKING:
     from tidelog.execute.local.keep.keeper import LocalKeeper
+
+ROOM = 256  # rows that are looked for at first
 
 
 def regroup(task: Regroup, keeper: LocalKeeper) -> PhaseReport:
@@ -34,7 +33,7 @@ def regroup(task: Regroup, keeper: LocalKeeper) -> PhaseReport:
     if not len(lost) and not len(gained):
         return report
     changed = source.cells[np.concatenate([lost, gained])][:, columns]
-    keys = np.unique(changed, axis=0) if columns else changed[:1]
+    keys = _distinct(changed)
     rows = rows_of_groups(keeper, rule.source, rule.keys, keys, AFTER)
     old = rows_of_groups(keeper, rule.head, tuple(range(len(columns))), keys, BEFORE)
     derived = [np.empty(0, np.uint32)] * head.arity
@@ -44,44 +43,36 @@ def regroup(task: Regroup, keeper: LocalKeeper) -> PhaseReport:
     for column, cells in enumerate(derived):
         packed[:, column] = cells
     before = keeper.ledger(rule.head).touched
-    replace_rows(keeper, rule.head, head, old, packed)
+    check_rows(int(group_rows.replace_rows(head.address, old, packed.ctypes.data, len(packed))), rule.head)
     report.new = len(packed)
     report.instances[rule.id] = len(rows)
     report.touched = keeper.ledger(rule.head).touched - before
     return report
 
 
+def _distinct(keys: Cells) -> Cells:
+    """Each key once, packed: two cells a word."""
+    words = (keys.shape[1] + 1) // 2
+    packed: Cells = np.zeros((len(keys), 2 * words), np.uint32)
+    packed[:, : keys.shape[1]] = keys
+    if words == 0:
+        return packed[:1]
+    if words == 1:
+        return np.unique(packed.view(np.uint64)).view(np.uint32).reshape(-1, 2)
+    return np.unique(packed, axis=0)
+
+
 def rows_of_groups(keeper: LocalKeeper, name: str, columns: tuple[int, ...], keys: Cells, part: Part) -> Rows:
-    """The rows of a part whose columns have one of the keys."""
+    """The rows of a part whose columns have one of the packed keys; without columns, all rows of it."""
     stored, ledger = keeper.relations[name], keeper.ledger(name)
-    if columns:
-        index = stored.index(columns)
-        packed: Cells = np.zeros((len(keys), 2 * ((len(columns) + 1) // 2)), np.uint32)
-        packed[:, : len(columns)] = keys
-        places, counts = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
-        probes.find_matches(index.address, packed.ctypes.data, local.ALL, places, counts)
-        total = int(counts.sum())
-        left, rows = np.empty(total, np.int64), np.empty(total, np.int64)
-        probes.list_matches(index.address, places, counts, left, rows)
-    else:
-        rows = np.arange(len(stored))
-    marks = ledger.marks_of(rows)
-    table = keeper.workshop.parts.table(part)
-    found: Rows = rows[table[marks] != 0]
-    return found
-
-
-def replace_rows(
-    keeper: LocalKeeper,
-    name: str,
-    head: StoredRelation,
-    old: Rows,
-    packed: Cells,
-) -> None:
-    """Delete the old rows of some groups and add the new ones; a row that is both stays."""
-    ledger = keeper.ledger(name)
-    ledger.need_map()
-    check_rows(
-        int(facts.replace_rows(head.address, np.ascontiguousarray(old), packed.ctypes.data, len(packed))),
-        name,
-    )
+    if not columns:
+        everything: Rows = np.flatnonzero(keeper.workshop.parts.table(part)[ledger.marks])
+        return everything
+    index, table = stored.index(columns), keeper.workshop.parts.address(part)
+    rows: Rows = np.empty(ROOM, np.int64)
+    while True:
+        address = stored.address
+        found = int(group_rows.list_rows(address, index.address, keys.ctypes.data, len(keys), table, rows))
+        if found <= len(rows):
+            return rows[:found]
+        rows = np.empty(found, np.int64)

@@ -37,6 +37,7 @@ from tidelog.plan.maintenance import (
     Steps,
     Sweep,
     Tally,
+    Told,
 )
 from tidelog.plan.parts import Mark
 from tidelog.program.model import Relation
@@ -66,7 +67,7 @@ class LocalKeeper(LocalExecutor):
         self._dropped: dict[str, tuple[StoredRelation, Ledger | None]] = {}
         self._underway = False
         self.preparing = 0.0
-        self.told: set[str] = set()
+        self.told = Told()
 
     # --- relations ---
 
@@ -197,17 +198,16 @@ class LocalKeeper(LocalExecutor):
 
     def assert_rows(self, relation: str, rows: Sequence[Row] | pa.Table) -> int:
         """Make rows explicit; how many were not."""
-        self.told.add(relation)
         stored = self.relations[relation]
         packed, count = self._pack(stored, rows)
         if len(stored) == 0 and count >= COMPACT_FROM:
-            return self._assert_all(relation, stored, packed)
-        ledger = self.ledger(relation)
-        ledger.need_map()
-        derived = relation in self._derived
-        return check_rows(
-            int(facts.assert_packed(stored.address, packed.ctypes.data, count, derived)), relation
-        )
+            new = self._assert_all(relation, stored, packed)
+        else:
+            self.ledger(relation).need_map()
+            derived = relation in self._derived
+            new = int(facts.assert_packed(stored.address, packed.ctypes.data, count, derived))
+        self.told.asserted[relation] += check_rows(new, relation)
+        return new
 
     def _assert_all(self, relation: str, stored: StoredRelation, packed: Cells) -> int:
         """The first facts of a relation, many of them."""
@@ -226,15 +226,13 @@ class LocalKeeper(LocalExecutor):
 
     def retract_rows(self, relation: str, rows: Sequence[Row] | pa.Table) -> int:
         """Make rows no longer explicit; how many were."""
-        self.told.add(relation)
         stored = self.relations[relation]
-        ledger = self.ledger(relation)
-        ledger.need_map()
+        self.ledger(relation).need_map()
         packed, count = self._pack(stored, rows)
         derived = relation in self._derived
-        return check_rows(
-            int(facts.retract_packed(stored.address, packed.ctypes.data, count, derived)), relation
-        )
+        gone = int(facts.retract_packed(stored.address, packed.ctypes.data, count, derived))
+        self.told.retracted[relation] += check_rows(gone, relation)
+        return gone
 
     def _pack(self, stored: StoredRelation, rows: Sequence[Row] | pa.Table) -> tuple[Cells, int]:
         """Rows as packed cells, and their number."""

@@ -25,6 +25,7 @@ from tidelog.plan.maintenance import (
     Steps,
     Sweep,
     Tally,
+    Told,
 )
 from tidelog.plan.parts import AFTER, Mark
 from tidelog.program.model import Relation
@@ -49,7 +50,7 @@ class SparkKeeper(SparkExecutor):
     kind = "spark"  # of a `Saving` keeper
 
     def __init__(self, spark: object | None = None, limits: Limits | None = None) -> None:
-        self.told: set[str] = set()
+        self.told = Told()
         from tidelog.execute.spark.keep.relation import Limits
 
         super().__init__(spark)
@@ -173,19 +174,20 @@ class SparkKeeper(SparkExecutor):
 
     def assert_rows(self, relation: str, rows: Sequence[Row] | pa.Table | Rows) -> int:
         """Make rows explicit; the number that were not."""
-        return self._give(relation, rows, add=True)
+        changed = self._give(relation, rows, add=True)
+        self.told.asserted[relation] += changed
+        return changed
 
     def retract_rows(self, relation: str, rows: Sequence[Row] | pa.Table | Rows) -> int:
         """Make rows explicit no more; the number that were."""
-        return self._give(relation, rows, add=False)
+        changed = self._give(relation, rows, add=False)
+        self.told.retracted[relation] += changed
+        return changed
 
     def _give(self, relation: str, rows: Sequence[Row] | pa.Table | Rows, *, add: bool) -> int:
         from tidelog.execute.spark.keep.facts import give
 
-        changed = give(self._committing(relation), rows, add=add)
-        if changed:
-            self.told.add(relation)
-        return changed
+        return give(self._committing(relation), rows, add=add)
 
     def _committing(self, relation: str) -> KeptRelation:
         if self._before is None:
