@@ -65,7 +65,7 @@ ADDING = 4.0  # times its share of the tuples, as a share of recomputing: what a
 FAR = 3.0  # times recomputing: what updates of other sizes may tell, and one is tried nevertheless
 HOPE = 2.0  # and it may take so many times what is expected of it, up to the time of recomputing
 DEARER = 1.5  # what an abandoned update would have cost, against what it has
-DEARER_FIRST = 3.0  # the same for the first one of many, so that the second may go far enough to tell
+DEARER_OF_MANY = 3.0  # the same for many: after the first, the next may go far enough to tell; then it rests
 DECISIVE = 0.5  # of recomputing: given up after so much, an update is taken to be dearer than that
 RETRY = 0.92  # each time that recomputing is taken, an update seems a little cheaper: it is tried again
 SPEED = 8_000_000.0  # tuples looked at in a second, until it has been measured
@@ -268,10 +268,8 @@ class Auto:
             took = clock.spent()
             # By the work that was allowed or, later than that, by the clock.
             done = work if took < allowed else int(took * past.speed(lost, gained))
-            dearer = DEARER
-            if lost + gained >= MANY and not past.knows(lost, gained):
-                dearer = DEARER_FIRST
-            elif allowed >= DECISIVE * full:  # the like is recomputed at once the next time
+            dearer = DEARER if lost + gained < MANY else DEARER_OF_MANY
+            if allowed >= DECISIVE * full:  # the like is recomputed at once the next time
                 dearer *= max(1.0, full / took)
             past.learn(lost, gained, int(dearer * done), dearer * took, at_least=True)
             reports = self._instead(stratum, keeper, watch, changes, took, full)
