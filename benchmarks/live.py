@@ -132,9 +132,10 @@ def warm(program: str, algorithm: str, engine: str, threads: int, tables: Tables
     live = Live(program, algorithm, engine, threads)
     for change in (Change(insert=few), some, some.reverse):
         live.commit(change)
-    if algorithm == "auto":  # the other thing that it may choose
-        live.db.algorithm = "recompute"
+    for other in ("ranked", "recompute") if algorithm == "auto" else ():  # what it may choose
+        live.db.algorithm = other
         live.commit(some)
+        live.commit(some.reverse)
     live.close()
 
 

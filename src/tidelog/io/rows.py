@@ -102,7 +102,9 @@ def table_of_arrow(
             break
         try:
             # Integers become floats as `float` does it: rounded where they are long.
-            cast = pc.cast(array, field.type, safe=column.type.kind != "float")
+            cast = array
+            if array.type != field.type:
+                cast = pc.cast(array, field.type, safe=column.type.kind != "float")
         except pa.ArrowInvalid:
             break
         if not column_fits(cast, column.type) and column.type.kind != "float":
