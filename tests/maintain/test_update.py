@@ -220,4 +220,4 @@ def test_auto_abandons_an_update_that_does_not_pay(monkeypatch: pytest.MonkeyPat
     assert chosen.choice.algorithm == "recompute"
     assert "abandoned" in live.reports[-1].why
     assert list(live.phases("B")) == ["abandoned", "fixpoint"]
-    assert instances(live.phases("B")) == 10
+    assert instances(live.phases("B")) == 1 + 10  # one of them in vain

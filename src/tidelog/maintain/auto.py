@@ -40,7 +40,7 @@ from dataclasses import dataclass, field
 from math import exp, log
 from time import perf_counter
 
-from tidelog.maintain.protocol import Choice, StratumChange, Work, considered, cost, renewal
+from tidelog.maintain.protocol import Choice, StratumChange, Work, abandoned, considered, cost, renewal
 from tidelog.maintain.ranked import Ranked
 from tidelog.maintain.seminaive import Recompute
 from tidelog.plan.executor import Progress, Watch
@@ -264,7 +264,7 @@ class Auto:
         prepared, clock = keeper.preparing, _Clock(keeper, watch, max(allowed, TICK))
         try:  # step 6
             reports = self._ranked.update(change, keeper, clock, work)
-        except Abandoned:  # step 7
+        except Abandoned as given_up:  # step 7
             took = clock.spent()
             # By the work that was allowed or, later than that, by the clock.
             done = work if took < allowed else int(took * past.speed(lost, gained))
@@ -272,7 +272,7 @@ class Auto:
             if allowed >= DECISIVE * full:  # the like is recomputed at once the next time
                 dearer *= max(1.0, full / took)
             past.learn(lost, gained, int(dearer * done), dearer * took, at_least=True)
-            reports = self._instead(stratum, keeper, watch, changes, took, full)
+            reports = self._instead(stratum, keeper, watch, changes, given_up, took, full)
             self._afterwards(change, keeper, past, lost, gained)
             return reports
         past.learn(lost, gained, cost(reports), clock.spent())
@@ -293,9 +293,9 @@ class Auto:
         clock = _Clock(keeper, watch, max(keeper.patience, past.full))
         try:
             reports = self._ranked.update(change, keeper, clock, None)
-        except Abandoned:
+        except Abandoned as given_up:
             took, full = clock.spent(), past.full
-            reports = self._instead(stratum, keeper, watch, changes, took, full)
+            reports = self._instead(stratum, keeper, watch, changes, given_up, took, full)
             past.seconds[at] = DEARER * max(took, FAR * past.full)  # not to be borne the next time
             return reports
         took = clock.spent()
@@ -304,12 +304,19 @@ class Auto:
         return reports
 
     def _instead(
-        self, stratum: Stratum, keeper: Keeper, watch: Watch, changes: str, took: float, full: float
+        self,
+        stratum: Stratum,
+        keeper: Keeper,
+        watch: Watch,
+        changes: str,
+        given_up: Abandoned,
+        took: float,
+        full: float,
     ) -> list[PhaseReport]:
         """Drop what an update did, and recompute."""
         keeper.undo(stratum.relations)
         why = f"{changes}: an update was abandoned after {_ms(took)}, {_ms(full)} for recomputing"
-        return [PhaseReport(phase="abandoned", seconds=took), *self._full(stratum, keeper, watch, why)]
+        return [abandoned(given_up, seconds=took), *self._full(stratum, keeper, watch, why)]
 
     def _afterwards(self, change: StratumChange, keeper: Keeper, past: Past, lost: int, gained: int) -> None:
         """After recomputing: of many changes, learn; after few, make the indexes that an update needs."""

@@ -286,7 +286,8 @@ class DBSP:
             keeper.create(turning.after[name])
         try:
             report = keeper.keep_going(turning.steps, watch, budget)  # steps 2 to 8
-        except Abandoned:  # the stratum's own relations are for the caller to undo
+        except Abandoned as given_up:  # the stratum's own relations are for the caller to undo
+            given_up.reports = [_attributed(report, turning) for report in given_up.reports]
             keeper.undo(list(turning.before))
             for name in made:
                 keeper.drop(name)

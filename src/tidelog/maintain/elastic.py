@@ -58,7 +58,7 @@ Departures:
 from __future__ import annotations
 
 from tidelog.maintain.counting import from_nothing, steps
-from tidelog.maintain.protocol import Choice, Phases, StratumChange, cost, renewal
+from tidelog.maintain.protocol import Choice, Phases, StratumChange, abandoned, cost, renewal
 from tidelog.plan.executor import Watch
 from tidelog.plan.maintenance import Abandoned, Keeper, PhaseReport
 from tidelog.program.model import Stratum
@@ -97,11 +97,11 @@ class Elastic:
         self.choice = Choice(stratum.index, self.name, "update")
         try:
             return Phases(keeper, watch, allowed).run(*tasks)  # step 15
-        except Abandoned:
+        except Abandoned as given_up:
             why = f"bootstrap: the update was abandoned, having cost {allowed:,}"
             self.choice = Choice(stratum.index, self.name, why)
             keeper.undo(stratum.relations)  # step 16
-            return [PhaseReport(phase="update abandoned"), *renewal(self, stratum, keeper, watch)]
+            return [abandoned(given_up, "update abandoned"), *renewal(self, stratum, keeper, watch)]
 
     def starting(self, stratum: Stratum) -> float | None:
         """What the last Bootstrap has cost."""

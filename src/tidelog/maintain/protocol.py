@@ -9,6 +9,7 @@ turns, and a change of kind means starting the stratum anew (`update.py` has the
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -120,9 +121,13 @@ class Phases:
         """Run tasks; `phase` names those that have no name. The reports of all tasks so far."""
         for task in tasks:
             left = None if self.budget is None else self.budget - cost(self.reports)
-            if left is not None and left < 0:
-                raise Abandoned
-            report = self.keeper.keep_going(task, self.watch, left)
+            try:
+                if left is not None and left < 0:
+                    raise Abandoned
+                report = self.keeper.keep_going(task, self.watch, left)
+            except Abandoned as given_up:
+                given_up.reports[:0] = self.reports
+                raise
             report.phase = report.phase or getattr(task, "phase", "") or phase
             self.reports.append(report)
         return self.reports
@@ -136,6 +141,16 @@ def considered(reports: list[PhaseReport]) -> int:
 def cost(reports: list[PhaseReport]) -> int:
     """What phases cost: tuples looked at, or rule instances where these are not counted."""
     return sum(report.work or sum(report.instances.values()) for report in reports)
+
+
+def abandoned(given_up: Abandoned, phase: str = "abandoned", seconds: float = 0.0) -> PhaseReport:
+    """All that an update has done in vain, as one phase."""
+    instances: Counter[int] = Counter()
+    for report in given_up.reports:
+        instances.update(report.instances)
+    seconds = seconds or sum(report.seconds for report in given_up.reports)
+    work = sum(report.work for report in given_up.reports)
+    return PhaseReport(instances=dict(instances), seconds=seconds, phase=phase, work=work)
 
 
 def renewal(algorithm: Algorithm, stratum: Stratum, keeper: Keeper, watch: Watch) -> list[PhaseReport]:

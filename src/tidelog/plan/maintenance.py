@@ -220,10 +220,6 @@ class Regroup:
 Maintaining = Sweep | Redeem | Tally | Steps | Regroup
 
 
-class Abandoned(Exception):
-    """A task has cost more than it was given; what it did stands half done."""
-
-
 @dataclass
 class PhaseReport(TaskReport):
     """What a maintenance task did; `touched` are the tuples whose marks or numbers it changed.
@@ -242,6 +238,17 @@ class PhaseReport(TaskReport):
     details: dict[str, int] = field(default_factory=dict)
     considered: list[tuple[object, ...]] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)
+
+
+class Abandoned(Exception):
+    """A task has cost more than it was given; what it did stands half done.
+
+    `reports` are of what was done nevertheless, by this task and those before it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reports: list[PhaseReport] = []
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from tidelog.execute.substitution.sweep import redeem, sweep
 from tidelog.execute.substitution.work import Reader, Work, restored
 from tidelog.plan.executor import Derive, Fixpoint, Group, Task, Watch, unwatched
 from tidelog.plan.maintenance import (
+    Abandoned,
     Maintaining,
     PhaseReport,
     Redeem,
@@ -249,6 +250,18 @@ class SubstitutionExecutor:
         for stored in self._relations.values():
             stored.log = {}
         work = Work(self._relations, self._reader, watch, budget, self._remember)
+        try:
+            self._work_on(task, work)
+        except Abandoned as given_up:
+            given_up.reports = [work.report]
+            raise
+        report = work.report
+        report.phase = getattr(task, "phase", "")
+        report.touched = sum(self._logged())
+        report.seconds = perf_counter() - started
+        return report
+
+    def _work_on(self, task: Maintaining | Task, work: Work) -> None:
         match task:
             case Derive():
                 derive(task, work)
@@ -266,11 +279,6 @@ class SubstitutionExecutor:
                 steps(task, work, self._from_nothing(task.relations))
             case Regroup():
                 regroup(task, work)
-        report = work.report
-        report.phase = getattr(task, "phase", "")
-        report.touched = sum(self._logged())
-        report.seconds = perf_counter() - started
-        return report
 
     def _from_nothing(self, relations: Iterable[str]) -> bool:
         return any(self._relations[name].aside is not None for name in relations)

@@ -27,6 +27,7 @@ from tidelog.execute.local.relation import StoredRelation
 from tidelog.plan.executor import Derive, Fixpoint, Group, TaskReport, Watch, unwatched
 from tidelog.plan.executor import Task as Materialising
 from tidelog.plan.maintenance import (
+    Abandoned,
     Maintaining,
     PhaseReport,
     Proof,
@@ -278,7 +279,11 @@ class LocalKeeper(LocalExecutor):
             before = sum(self.ledger(name).touched for name in task.relations)
             running.reset(budget)
             self.preparing += time.perf_counter() - started
-            running(watch)
+            try:
+                running(watch)
+            except Abandoned as given_up:
+                given_up.reports = [running.report(task.phase, 0)]
+                raise
             touched = sum(self.ledger(name).touched for name in task.relations) - before
             report = running.report(task.phase, touched)
         report.seconds = time.perf_counter() - started

@@ -16,6 +16,7 @@ from tidelog.execute.spark.executor import SparkExecutor
 from tidelog.execute.spark.letting_go import let_go
 from tidelog.plan.executor import Derive, Fixpoint, Group, Task, TaskReport, Watch, unwatched
 from tidelog.plan.maintenance import (
+    Abandoned,
     Maintaining,
     PhaseReport,
     Redeem,
@@ -273,6 +274,9 @@ class SparkKeeper(SparkExecutor):
             before = self._touched(task)
             try:
                 self._maintain(task, work)
+            except Abandoned as given_up:
+                given_up.reports = [work.report]
+                raise
             except Exception as error:
                 failure = work.guards.explain(error)
                 if failure is None:
