@@ -16,11 +16,12 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, cast
 
+from tidelog.execute.spark.delta import FrameDelta
 from tidelog.io.errors import data_error
 from tidelog.io.nested import Outward, outward_rows, outward_table
 from tidelog.program.model import Relation
 from tidelog.session.errors import UnknownRelationError
-from tidelog.session.frames.changes import FrameDelta, change_feed
+from tidelog.session.frames.changes import change_feed
 from tidelog.session.frames.given import no_frames
 from tidelog.session.report import html_table, shown_row
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, cast
 from weakref import WeakValueDictionary
 
 from tidelog.execute import open_executor
+from tidelog.execute.spark.delta import FrameDelta
 from tidelog.program.model import Relation
-from tidelog.session.frames.changes import FrameComparison, FrameDelta
+from tidelog.session.frames.changes import FrameComparison
 from tidelog.session.frames.held import InSpark
 from tidelog.session.maintained import Maintained
 from tidelog.session.report import Watch

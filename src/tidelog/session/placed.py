@@ -20,6 +20,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from tidelog.execute import open_executor
+from tidelog.execute.spark.delta import FrameDelta
 from tidelog.execute.spark.session import acquire, check_session, release, require_pyspark
 from tidelog.execute.spark.settings import PREFIX, process_limit
 from tidelog.maintain.notes import Unfit
@@ -28,7 +29,7 @@ from tidelog.program.model import Relation
 from tidelog.session.backend import Operation, Outcome, Work
 from tidelog.session.bounded import Outgrown
 from tidelog.session.definition import Definition
-from tidelog.session.frames.changes import FrameComparison, FrameDelta
+from tidelog.session.frames.changes import FrameComparison
 from tidelog.session.frames.computed import Given, computed, given_rows, here, there
 from tidelog.session.frames.given import GivenFrame
 from tidelog.session.frames.held import InSpark, taken_there

@@ -4,40 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
-from functools import cached_property
 from threading import RLock
 from typing import TYPE_CHECKING, cast
 
+from tidelog.execute.spark.delta import FrameDelta
 from tidelog.program.model import Relation
 from tidelog.session.frames.held import taken_there
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from tidelog.execute.spark.schema import DataFrame, SparkSession
     from tidelog.execute.spark.state import Rows
     from tidelog.plan.maintenance import Delta
-
-
-class FrameDelta:
-    """What has gone from a relation and what has come, in Spark."""
-
-    def __init__(self, gone: Rows, come: Rows) -> None:
-        self.gone, self.come = gone, come
-
-    @cached_property
-    def deleted(self) -> pa.Table:
-        """What has gone, on the driver."""
-        return self.gone.table()
-
-    @cached_property
-    def inserted(self) -> pa.Table:
-        """What has come, on the driver."""
-        return self.come.table()
-
-    def fetch(self) -> None:
-        """Have it on the driver, before the session goes."""
-        self.deleted, self.inserted  # noqa: B018  (kept when they are read)
 
 
 Entry = tuple[Relation, "Delta", tuple[int, int]]

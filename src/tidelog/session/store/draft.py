@@ -11,10 +11,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from tidelog.execute.spark.delta import FrameDelta
 from tidelog.program.model import Relation
 from tidelog.session.batches import Batch
 from tidelog.session.definition import Definition
-from tidelog.session.frames.changes import FrameDelta
 from tidelog.session.frames.held import InSpark
 from tidelog.session.store.errors import StoreError, not_written, overtaken
 from tidelog.session.store.facts import Words, last_words, since_cleared

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
 
+from tidelog.execute.spark.delta import FrameDelta
 from tidelog.io.plain import table_of_values
 from tidelog.program.arrow import arrow_schema
 from tidelog.program.model import Relation
-from tidelog.session.frames.changes import FrameDelta
 from tidelog.session.frames.held import InSpark
 from tidelog.session.store.errors import StoreError, damaged, said
 from tidelog.session.store.files import Files

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from tidelog.execute.spark.delta import FrameDelta
 from tidelog.execute.spark.executor import SparkExecutor
 from tidelog.execute.spark.letting_go import let_go
 from tidelog.plan.executor import Derive, Fixpoint, Group, Task, TaskReport, Watch, unwatched
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    from tidelog.execute.spark.keep.changes import RowsDelta
     from tidelog.execute.spark.keep.relation import KeptRelation, Limits
     from tidelog.execute.spark.keep.work import Work
     from tidelog.execute.spark.state import Rows
@@ -231,11 +231,9 @@ class SparkKeeper(SparkExecutor):
         """What this commit takes from a relation and adds to it; they stay what they are."""
         return self._committing(relation).changes()
 
-    def delta(self, relation: str) -> RowsDelta:
+    def delta(self, relation: str) -> FrameDelta:
         """What this commit takes from a relation and adds to it; fetched when it is read."""
-        from tidelog.execute.spark.keep.changes import RowsDelta
-
-        return RowsDelta(*self.changes(relation))
+        return FrameDelta(*self.changes(relation))
 
     # --- tasks -----------------------------------------------------------------------------------
 
@@ -345,7 +343,7 @@ class SparkKeeper(SparkExecutor):
 
     def standing(self, relation: str) -> dict[Row, Standing]:
         """All stored tuples with what is known of them."""
-        from tidelog.execute.spark.keep.changes import standing
+        from tidelog.execute.spark.keep.standing import standing
 
         return standing(self._kept[relation])
 

@@ -1,8 +1,7 @@
-"""What a commit changed, as it is handed out."""
+"""All that is known of the tuples of a relation, on the driver: for tests."""
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tidelog.execute.spark.keep.base import NUMBER_TYPES, states_of
@@ -12,27 +11,7 @@ from tidelog.plan.maintenance import Row, Standing
 from tidelog.plan.parts import Mark
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from tidelog.execute.spark.keep.relation import KeptRelation
-    from tidelog.execute.spark.state import Rows
-
-
-class RowsDelta:
-    """The tuples that a commit takes from a relation and adds to it, fetched when they are read."""
-
-    def __init__(self, lost: Rows, gained: Rows) -> None:
-        self._lost, self._gained = lost, gained
-
-    @cached_property
-    def deleted(self) -> pa.Table:
-        """The tuples that are gone."""
-        return self._lost.table()
-
-    @cached_property
-    def inserted(self) -> pa.Table:
-        """The new tuples."""
-        return self._gained.table()
 
 
 def standing(kept: KeptRelation) -> dict[Row, Standing]:
