@@ -97,7 +97,7 @@ from tidelog.program.model import Negative, Positive, Stratum
 
 CHECKED = having(Mark.CHECKED)
 FORESEEN = having(Mark.PROVED)
-MANY = 4  # times as many changes gained as lost, and what they may hold up is not foreseen
+MUCH_MORE = 4  # times as many changes gained as lost: what they may hold up is then not foreseen
 
 
 class Ranked:
@@ -143,7 +143,7 @@ class Ranked:
             return self._deletion(change, Instances.MIXED, EVERYTHING)
         if not begun:
             return self._deletion(change, Instances.LOST, NOTHING)
-        if keeper.patience or begun > MANY * ended:
+        if keeper.patience or begun > MUCH_MORE * ended:
             return self._deletion(change, Instances.FORMER_LOST, EVERYTHING)
         return self._deletion(change, Instances.FORMER_LOST, FORESEEN)
 
