@@ -19,7 +19,8 @@
 Indexes that recomputing has left behind are made again at once after few changes if that is soon done, for
 the next commit will be an update; after many, by the next update: that time is not counted as the update's
 but as recomputing's. Apart from that a commit of few changes costs at most a fifth more than recomputing; and
-an update that was abandoned never makes the next one like it look cheaper. Sizes are told apart, by factors
+an update that was abandoned never makes the next one like it look cheaper. How far one of many changes had come
+is seen from the tuples that it had moved, among all that recomputing then moved. Sizes are told apart, by factors
 of four, because cost need not grow with the number of changes: losses that hit the same tuples cost less
 together, and losses that leave a tuple without support cost more. Each time that recomputing is taken at
 once, updates of that size seem a little cheaper, so that they are tried again some time. Costs differ by
@@ -64,9 +65,8 @@ MOST_OF_FIRST = 0.1  # of recomputing: what the first of its size may take
 ADDING = 4.0  # times its share of the tuples, as a share of recomputing: what an update takes that only adds
 FAR = 3.0  # times recomputing: what updates of other sizes may tell, and one is tried nevertheless
 HOPE = 2.0  # and it may take so many times what is expected of it, up to the time of recomputing
-DEARER = 1.5  # what an abandoned update would have cost, against what it has
-DEARER_OF_MANY = 3.0  # the same for many: after the first, the next may go far enough to tell; then it rests
-DECISIVE = 0.5  # of recomputing: given up after so much, an update is taken to be dearer than that
+DEARER = 1.5  # what an abandoned update would have cost at least, against what it has
+DECISIVE = 0.5  # of recomputing: an update that was given so much, and given up, is far too dear
 RETRY = 0.92  # each time that recomputing is taken, an update seems a little cheaper: it is tried again
 SPEED = 8_000_000.0  # tuples looked at in a second, until it has been measured
 SLOWEST, FASTEST = SPEED / 8, SPEED * 4  # what is measured beyond was a machine that did something else
@@ -268,11 +268,13 @@ class Auto:
             took = clock.spent()
             # By the work that was allowed or, later than that, by the clock.
             done = work if took < allowed else int(took * past.speed(lost, gained))
-            dearer = DEARER if lost + gained < MANY else DEARER_OF_MANY
-            if allowed >= DECISIVE * full:  # the like is recomputed at once the next time
-                dearer *= max(1.0, full / took)
-            past.learn(lost, gained, int(dearer * done), dearer * took, at_least=True)
             reports = self._instead(stratum, keeper, watch, changes, given_up, took, full)
+            dearer = DEARER
+            if lost + gained >= MANY:
+                dearer = max(DEARER, _ahead(given_up, stratum, keeper))
+            if allowed >= DECISIVE * full:  # the like is recomputed at once, for some time
+                dearer = max(dearer, FAR * full / took)
+            past.learn(lost, gained, int(dearer * done), dearer * took, at_least=True)
             self._afterwards(change, keeper, past, lost, gained)
             return reports
         past.learn(lost, gained, cost(reports), clock.spent())
@@ -370,6 +372,15 @@ def _moved(stratum: Stratum, keeper: Keeper) -> float:
     """The share of a stratum's tuples that this commit takes away and adds."""
     moved = sum(sum(keeper.changed(relation)) for relation in stratum.relations)
     return moved / max(1, moved, _tuples(stratum, keeper))
+
+
+def _ahead(given_up: Abandoned, stratum: Stratum, keeper: Keeper) -> float:
+    """How many times as many tuples recomputing has moved as the phase that was given up."""
+    last = given_up.reports[-1]
+    if last.phase not in ("delete", "insert"):
+        return 1.0
+    moved = [keeper.changed(relation)[last.phase == "insert"] for relation in stratum.relations]
+    return sum(moved) / max(1, last.new)
 
 
 def _changes(change: StratumChange, keeper: Keeper) -> tuple[int, int, int]:
