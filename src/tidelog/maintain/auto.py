@@ -18,14 +18,15 @@
 
 Indexes that recomputing has left behind are made again at once after few changes if that is soon done, for
 the next commit will be an update; after many, by the next update: that time is not counted as the update's
-but as recomputing's. Apart from that a commit of few changes costs at most a fifth more than recomputing; and
-an update that was abandoned never makes the next one like it look cheaper. How far one of many changes had come
-is seen from the tuples that it had moved, among all that recomputing then moved. Sizes are told apart, by factors
-of four, because cost need not grow with the number of changes: losses that hit the same tuples cost less
-together, and losses that leave a tuple without support cost more. Each time that recomputing is taken at
-once, updates of that size seem a little cheaper, so that they are tried again some time. Costs differ by
-orders of magnitude from one fact to the next, so *of late* is a mean of logarithms, in which an update of
-many facts weighs more: one bad fact does not spoil the others, and many facts tell the truth.
+but as recomputing's. Apart from that a commit of few changes costs at most a fifth more than recomputing;
+and an update that was abandoned never makes the next one like it look cheaper. How far one of many changes
+had come is seen from the tuples that it had moved, of all that recomputing then moved (they come slowly at
+first, so half of that). Sizes are told apart, by factors of four, because cost need not grow with the
+number of changes: losses that hit the same tuples cost less together, and losses that leave a tuple without
+support cost more. Each time that recomputing is taken at once, updates of that size seem a little cheaper,
+so that they are tried again some time. Costs differ by orders of magnitude from one fact to the next, so
+*of late* is a mean of logarithms, in which an update of many facts weighs more: one bad fact does not spoil
+the others.
 
 Where rounds cost, not tuples, as on Spark (`Keeper.patience`), x is what updates of that size have taken, and
 an update may take as long as recomputing, or as patience lasts; one that is given up costs as much again.
@@ -61,11 +62,12 @@ RECENT = 0.2  # the weight of the newest change in what a change has cost of lat
 MANY = 10  # changes whose costs even out
 BEARABLE = 1.0  # of recomputing: what may be expected of an update of many changes
 MOST_OF_MANY = 1.2  # of recomputing: what it may take
-MOST_OF_FIRST = 0.1  # of recomputing: what the first of its size may take
+MOST_OF_FIRST = 0.12  # of recomputing: what the first of its size may take
 ADDING = 4.0  # times its share of the tuples, as a share of recomputing: what an update takes that only adds
 FAR = 3.0  # times recomputing: what updates of other sizes may tell, and one is tried nevertheless
 HOPE = 2.0  # and it may take so many times what is expected of it, up to the time of recomputing
 DEARER = 1.5  # what an abandoned update would have cost at least, against what it has
+UNMOVED = 3.0  # the same for many, where it had moved nothing yet
 DECISIVE = 0.5  # of recomputing: an update that was given so much, and given up, is far too dear
 RETRY = 0.92  # each time that recomputing is taken, an update seems a little cheaper: it is tried again
 SPEED = 8_000_000.0  # tuples looked at in a second, until it has been measured
@@ -155,9 +157,11 @@ class Past:
                 continue
             if before is None:
                 rates[at] = Rate(each, speed)
+            elif at_least:
+                times = 1 if changes < MANY else MANY
+                rates[at] = Rate(_mean(before.work, max(each, before.work), times), speed)
             else:
-                new = max(each, before.work) if at_least else each
-                rates[at] = Rate(_mean(before.work, new, changes), speed)
+                rates[at] = Rate(_mean(before.work, each, min(changes, 3)), speed)
 
     def guess(self, changes: int, share: float) -> None:
         """Recomputing for so many changes has moved a share of all tuples; what adding them should take."""
@@ -183,7 +187,7 @@ def size(changes: int) -> int:
 
 def _mean(old: float, new: float, times: int) -> float:
     """The newest of many, weighed in as if it had come so many times, on a logarithmic scale."""
-    keep = (1 - RECENT) ** min(times, 100)
+    keep = (1 - RECENT) ** times
     return exp(keep * log(old) + (1 - keep) * log(new))
 
 
@@ -268,10 +272,11 @@ class Auto:
             took = clock.spent()
             # By the work that was allowed or, later than that, by the clock.
             done = work if took < allowed else int(took * past.speed(lost, gained))
+            moved = _moved(stratum, keeper)
             reports = self._instead(stratum, keeper, watch, changes, given_up, took, full)
             dearer = DEARER
             if lost + gained >= MANY:
-                dearer = max(DEARER, _ahead(given_up, stratum, keeper))
+                dearer = max(DEARER, _moved(stratum, keeper) / moved / 2 if moved else UNMOVED)
             if allowed >= DECISIVE * full:  # the like is recomputed at once, for some time
                 dearer = max(dearer, FAR * full / took)
             past.learn(lost, gained, int(dearer * done), dearer * took, at_least=True)
@@ -326,7 +331,8 @@ class Auto:
             return
         if lost + gained >= MANY:
             if not lost or not gained:
-                past.guess(lost + gained, _moved(change.stratum, keeper))
+                moved = _moved(change.stratum, keeper)
+                past.guess(lost + gained, moved / max(1, moved, _tuples(change.stratum, keeper)))
         elif past.soon_indexed:
             started = perf_counter()
             keeper.prepare(self.usual(change))
@@ -368,19 +374,9 @@ def _tuples(stratum: Stratum, keeper: Keeper) -> int:
     return sum(keeper.size(relation) for relation in stratum.relations)
 
 
-def _moved(stratum: Stratum, keeper: Keeper) -> float:
-    """The share of a stratum's tuples that this commit takes away and adds."""
-    moved = sum(sum(keeper.changed(relation)) for relation in stratum.relations)
-    return moved / max(1, moved, _tuples(stratum, keeper))
-
-
-def _ahead(given_up: Abandoned, stratum: Stratum, keeper: Keeper) -> float:
-    """How many times as many tuples recomputing has moved as the phase that was given up."""
-    last = given_up.reports[-1]
-    if last.phase not in ("delete", "insert"):
-        return 1.0
-    moved = [keeper.changed(relation)[last.phase == "insert"] for relation in stratum.relations]
-    return sum(moved) / max(1, last.new)
+def _moved(stratum: Stratum, keeper: Keeper) -> int:
+    """How many of a stratum's tuples this commit has taken away and added so far."""
+    return sum(sum(keeper.changed(relation)) for relation in stratum.relations)
 
 
 def _changes(change: StratumChange, keeper: Keeper) -> tuple[int, int, int]:
