@@ -6,7 +6,7 @@ import pytest
 
 from tests.maintain.keeping import Live, instances, open_keeper
 from tidelog.execute.substitution.executor import SubstitutionExecutor
-from tidelog.maintain import auto
+from tidelog.maintain import auto, past
 from tidelog.maintain.algorithms import ALGORITHMS, named
 from tidelog.maintain.auto import Auto
 from tidelog.maintain.elastic import Elastic
@@ -174,6 +174,16 @@ def test_auto_updates_where_little_changes_and_recomputes_where_much_does() -> N
     assert chosen.choice.algorithm == "recompute"
 
 
+def test_auto_counts_the_explicit_facts_of_its_own_relations() -> None:
+    chosen = Auto()
+    live = chain(chosen)
+    live.commit({"B": [(1_000,), (1_001,)], "T": [(1_000, 1_002)]})
+    assert chosen.choice.algorithm == "ranked"
+    assert "3 changes below" in live.reports[-1].why
+    live.commit(delete={"B": [(1_000,)]})
+    assert "1 change below" in live.reports[-1].why
+
+
 class Patient(SubstitutionExecutor):
     """Says how long an update may always take, as one whose rounds cost more than tuples."""
 
@@ -187,8 +197,8 @@ def patiently(patience: float, chosen: Auto) -> Live:
 
 
 def test_auto_has_patience_where_rounds_cost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auto, "LEAST", 0)
-    monkeypatch.setattr(auto, "SHARE", 0)
+    monkeypatch.setattr(past, "LEAST", 0)
+    monkeypatch.setattr(past, "SHARE", 0)
     monkeypatch.setattr(auto, "FAR", 1e9)
     chosen = Auto()
     live = patiently(60.0, chosen)
@@ -212,8 +222,8 @@ def test_auto_does_not_try_again_at_once_what_took_too_long() -> None:
 
 
 def test_auto_abandons_an_update_that_does_not_pay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auto, "LEAST", 0)
-    monkeypatch.setattr(auto, "SHARE", 0)
+    monkeypatch.setattr(past, "LEAST", 0)
+    monkeypatch.setattr(past, "SHARE", 0)
     chosen = Auto()
     live = chain(chosen)
     live.commit(delete={"T": [(10, 11)]})

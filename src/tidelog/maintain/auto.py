@@ -18,15 +18,8 @@
 
 Indexes that recomputing has left behind are made again at once after few changes if that is soon done, for
 the next commit will be an update; after many, by the next update: that time is not counted as the update's
-but as recomputing's. Apart from that a commit of few changes costs at most a fifth more than recomputing;
-and an update that was abandoned never makes the next one like it look cheaper. How far one of many changes
-had come is seen from the tuples that it had moved, of all that recomputing then moved (they come slowly at
-first, so half of that). Sizes are told apart, by factors of four, because cost need not grow with the
-number of changes: losses that hit the same tuples cost less together, and losses that leave a tuple without
-support cost more. Each time that recomputing is taken at once, updates of that size seem a little cheaper,
-so that they are tried again some time. Costs differ by orders of magnitude from one fact to the next, so
-*of late* is a mean of logarithms, in which an update of many facts weighs more: one bad fact does not spoil
-the others.
+but as recomputing's. Apart from that a commit of few changes costs at most a fifth more than recomputing.
+What is remembered of costs, and how, is in `past.py`.
 
 Where rounds cost, not tuples, as on Spark (`Keeper.patience`), x is what updates of that size have taken, and
 an update may take as long as recomputing, or as patience lasts; one that is given up costs as much again.
@@ -37,11 +30,10 @@ and from there in the commit's report.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
-from math import exp, log
+from collections.abc import Collection
 from time import perf_counter
 
+from tidelog.maintain.past import DEARER, DECISIVE, FAR, LEAST, MANY, RETRY, SPEED, Past, mean, size
 from tidelog.maintain.protocol import Choice, StratumChange, Work, abandoned, considered, cost, renewal
 from tidelog.maintain.ranked import Ranked
 from tidelog.maintain.seminaive import Recompute
@@ -52,143 +44,10 @@ from tidelog.program.strata import body_relations
 
 POLICIES = ("auto", "incremental", "full")
 
-SHARE = 0.08  # of recomputing: the time that an update may take in any case
-MOST_SHARE = 0.2  # the most that one of few changes may take, whatever is expected: promised to users
-LEAST = 0.005  # seconds that it may take in any case: nobody waits for these
 TICK = 0.05  # seconds before the clock is looked at; until then tuples looked at tell the time
 ANEW = 1.5  # what recomputing takes in a commit, comparison included, against the first evaluation
 MUCH = 0.5  # of all below: so many changes, and recomputing is taken at once
-RECENT = 0.2  # the weight of the newest change in what a change has cost of late
-MANY = 10  # changes whose costs even out
-BEARABLE = 1.0  # of recomputing: what may be expected of an update of many changes
-MOST_OF_MANY = 1.2  # of recomputing: what it may take
-MOST_OF_FIRST = 0.12  # of recomputing: what the first of its size may take
-ADDING = 4.0  # times its share of the tuples, as a share of recomputing: what an update takes that only adds
-FAR = 3.0  # times recomputing: what updates of other sizes may tell, and one is tried nevertheless
-HOPE = 2.0  # and it may take so many times what is expected of it, up to the time of recomputing
-DEARER = 1.5  # what an abandoned update would have cost at least, against what it has
-UNMOVED = 3.0  # the same for many, where it had moved nothing yet
-DECISIVE = 0.5  # of recomputing: an update that was given so much, and given up, is far too dear
-RETRY = 0.92  # each time that recomputing is taken, an update seems a little cheaper: it is tried again
-SPEED = 8_000_000.0  # tuples looked at in a second, until it has been measured
-SLOWEST, FASTEST = SPEED / 8, SPEED * 4  # what is measured beyond was a machine that did something else
 SLOW = 20e-6  # seconds for a rule instance: a first evaluation that took longer was compiling kernels
-ENOUGH = 5_000  # tuples looked at by an update that the speed can be measured with
-
-
-@dataclass
-class Rate:
-    """What updates of a size have cost of late: tuples looked at for each change below, and in a second."""
-
-    work: float
-    speed: float
-
-    def seconds(self, changes: int) -> float:
-        """What so many changes should take."""
-        return changes * self.work / self.speed
-
-
-@dataclass
-class Past:
-    """What is remembered of a stratum. Losses and gains have rates of their own, by size of updates."""
-
-    full: float  # seconds of the last recomputing
-    tuples: int | None = None  # that the stratum had after it, if that is known
-    after: float = 0.0  # seconds that the update after one has spent on indexes
-    renewed: bool = True  # whether there was no update since
-    lost: dict[int, Rate] = field(default_factory=dict)
-    gained: dict[int, Rate] = field(default_factory=dict)
-    seconds: dict[int, float] = field(default_factory=dict)  # of updates of a size, where rounds cost
-
-    def whole(self, tuples: int) -> float:
-        """The seconds that recomputing should take, now that there are so many tuples."""
-        if self.tuples is None:
-            self.tuples = tuples
-        return self.full + max(0, tuples - self.tuples) / SPEED
-
-    def knows(self, lost: int, gained: int) -> bool:
-        """Whether there was an update of that size."""
-        at = size(lost + gained)
-        return (not lost or at in self.lost) and (not gained or at in self.gained)
-
-    def expected(self, lost: int, gained: int) -> float | None:
-        """The seconds that an update should take, by those of the nearest size; None: there were none."""
-        at, expected = size(lost + gained), 0.0
-        for changes, rates in ((lost, self.lost), (gained, self.gained)):
-            rate = _nearest(rates, at)
-            if changes and rate is None:
-                return None
-            expected += 0.0 if rate is None else rate.seconds(changes)
-        return expected
-
-    def allowed(self, full: float, expected: float | None, lost: int, gained: int) -> float | None:
-        """The seconds that an update may take; None where recomputing, in `full`, is to be preferred."""
-        few, known = lost + gained < MANY, self.knows(lost, gained)
-        whole = full + (0.0 if few else self.after)
-        if few:  # and what is promised is kept with indexes that are made afterwards
-            most = bearable = MOST_SHARE - (self.after / self.full if self.soon_indexed else 0.0)
-        else:
-            most, bearable = (MOST_OF_MANY, BEARABLE) if known else (MOST_OF_FIRST, FAR)
-        if expected is not None and expected > max(bearable * whole, LEAST):
-            return None
-        return max(SHARE * whole, min(HOPE * (expected or 0.0), most * whole), LEAST)
-
-    @property
-    def soon_indexed(self) -> bool:
-        """Whether indexes that recomputing leaves behind are made at once."""
-        return self.after < (MOST_SHARE - SHARE) * self.full
-
-    def speed(self, lost: int, gained: int) -> float:
-        """Tuples that such an update should look at in a second."""
-        at = size(lost + gained)
-        own, other = (self.lost, self.gained) if lost else (self.gained, self.lost)
-        rate = _nearest(own, at) or _nearest(other, at)
-        return SPEED if rate is None else rate.speed
-
-    def learn(self, lost: int, gained: int, work: int, seconds: float, *, at_least: bool = False) -> None:
-        """An update has looked at so many tuples in so long, or would have looked at so many at least."""
-        changes, at = max(1, lost + gained), size(lost + gained)
-        each, speed = max(1, work) / changes, self.speed(lost, gained)
-        if work >= ENOUGH:
-            speed = min(max(_mean(speed, work / seconds, 5), SLOWEST), FASTEST)
-        for rates, concerned in ((self.lost, lost > 0), (self.gained, gained > 0)):
-            before = rates.get(at)
-            if not concerned or (rates is self.gained and lost and before):  # losses are what costs most
-                continue
-            if before is None:
-                rates[at] = Rate(each, speed)
-            elif at_least:
-                times = 1 if changes < MANY else MANY
-                rates[at] = Rate(_mean(before.work, max(each, before.work), times), speed)
-            else:
-                rates[at] = Rate(_mean(before.work, each, min(changes, 3)), speed)
-
-    def guess(self, changes: int, share: float) -> None:
-        """Recomputing for so many changes has moved a share of all tuples; what adding them should take."""
-        speed = self.speed(0, changes)
-        work = ADDING * share * self.full * speed / max(1, changes)
-        self.gained.setdefault(size(changes), Rate(max(1.0, work), speed))
-
-    def hope(self, changes: int) -> None:
-        """An update of so many changes was not tried: it may have become cheaper meanwhile."""
-        for rates in (self.lost, self.gained):
-            if rate := rates.get(size(changes)):
-                rate.work *= RETRY
-
-
-def _nearest(rates: Mapping[int, Rate], at: int) -> Rate | None:
-    return rates[min(rates, key=lambda other: abs(other - at))] if rates else None
-
-
-def size(changes: int) -> int:
-    """The size of an update, by factors of four; all of few changes are alike."""
-    return 0 if changes < MANY else changes.bit_length() // 2
-
-
-def _mean(old: float, new: float, times: int) -> float:
-    """The newest of many, weighed in as if it had come so many times, on a logarithmic scale."""
-    keep = (1 - RECENT) ** times
-    return exp(keep * log(old) + (1 - keep) * log(new))
 
 
 class _Clock:
@@ -274,12 +133,8 @@ class Auto:
             done = work if took < allowed else int(took * past.speed(lost, gained))
             moved = _moved(stratum, keeper)
             reports = self._instead(stratum, keeper, watch, changes, given_up, took, full)
-            dearer = DEARER
-            if lost + gained >= MANY:
-                dearer = max(DEARER, _moved(stratum, keeper) / moved / 2 if moved else UNMOVED)
-            if allowed >= DECISIVE * full:  # the like is recomputed at once, for some time
-                dearer = max(dearer, FAR * full / took)
-            past.learn(lost, gained, int(dearer * done), dearer * took, at_least=True)
+            come = moved / max(1, _moved(stratum, keeper))
+            past.give_up(lost, gained, done, took, come, decisive=allowed >= DECISIVE * full)
             self._afterwards(change, keeper, past, lost, gained)
             return reports
         past.learn(lost, gained, cost(reports), clock.spent())
@@ -306,7 +161,7 @@ class Auto:
             past.seconds[at] = DEARER * max(took, FAR * past.full)  # not to be borne the next time
             return reports
         took = clock.spent()
-        past.seconds[at] = took if expected is None else _mean(expected, took, 3)
+        past.seconds[at] = took if expected is None else mean(expected, took, 3)
         self._choose(stratum, self._ranked.name, f"{changes}, {_compared(expected, past.full)}")
         return reports
 

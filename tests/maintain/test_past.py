@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidelog.maintain.auto import FASTEST, SLOWEST, SPEED, Past
+from tidelog.maintain.past import FASTEST, MOST_OF_FIRST, SLOWEST, SPEED, Past
 
 
 def test_nothing_is_expected_at_first() -> None:
@@ -100,3 +100,41 @@ def test_recomputing_takes_longer_when_there_is_more() -> None:
     unknown = Past(1.0)
     assert unknown.whole(5_000) == 1.0
     assert unknown.whole(5_000 + int(SPEED)) == pytest.approx(2.0)
+
+
+def test_the_first_update_of_many_changes_may_take_little() -> None:
+    past = Past(1.0)
+    past.learn(5, 0, 80_000, 80_000 / SPEED)
+    first = past.allowed(1.0, past.expected(500, 0), 500, 0)
+    assert first == pytest.approx(MOST_OF_FIRST)
+    past.learn(500, 0, 4_000_000, 4_000_000 / SPEED)
+    assert past.allowed(1.0, past.expected(500, 0), 500, 0) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("come", "times"), [(0.05, 10), (0.9, 1.5), (0.0, 3)])
+def test_how_far_an_update_had_come_tells_what_it_would_have_taken(come: float, times: float) -> None:
+    past = Past(1.0)
+    past.give_up(100, 0, 800_000, 0.1, come, decisive=False)
+    assert past.expected(100, 0) == pytest.approx(times * 0.1)
+
+
+def test_an_update_that_was_given_much_and_given_up_is_not_tried_for_some_time() -> None:
+    past = Past(1.0)
+    past.give_up(100, 0, 4_800_000, 0.6, 0.9, decisive=True)
+    recomputed = 0
+    while past.allowed(1.0, past.expected(100, 0), 100, 0) is None:
+        past.hope(100)
+        recomputed += 1
+    assert 10 <= recomputed <= 20
+
+
+def test_what_recomputing_has_moved_tells_what_adding_takes() -> None:
+    past = Past(10.0)
+    past.guess(1_000, 0.1)
+    assert past.expected(0, 1_000) == pytest.approx(4.0)
+    assert past.expected(1_000, 0) is None
+    past.learn(0, 1_000, 800, 800 / SPEED)
+    past.guess(1_000, 0.9)  # an update has been seen: no need to guess
+    expected = past.expected(0, 1_000)
+    assert expected is not None
+    assert expected < 4.0
