@@ -111,11 +111,19 @@ def test_the_first_update_of_many_changes_may_take_little() -> None:
     assert past.allowed(1.0, past.expected(500, 0), 500, 0) == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize(("come", "times"), [(0.05, 10), (0.9, 1.5), (0.0, 3)])
+@pytest.mark.parametrize(("come", "times"), [(0.05, 10), (0.9, 3), (0.0, 3)])
 def test_how_far_an_update_had_come_tells_what_it_would_have_taken(come: float, times: float) -> None:
     past = Past(1.0)
     past.give_up(100, 0, 800_000, 0.1, come, decisive=False)
     assert past.expected(100, 0) == pytest.approx(times * 0.1)
+
+
+def test_what_failed_is_not_tried_with_more() -> None:
+    past = Past(1.0)
+    past.give_up(100, 0, 800_000, 0.1, 0.9, decisive=False)
+    assert past.allowed(1.0, past.expected(1_000, 0), 1_000, 0) is None
+    past.learn(100, 0, 2_000_000, 2_000_000 / SPEED)  # it has come to an end
+    assert past.allowed(1.0, past.expected(1_000, 0), 1_000, 0) is not None
 
 
 def test_an_update_that_was_given_much_and_given_up_is_not_tried_for_some_time() -> None:

@@ -10,7 +10,8 @@
        the last updates; if there were none, what others tell. If as many were recomputed for, the share of
        the stratum that came or went then tells what gains should take
     5  if x is more than the time that step 6 could give it, recompute; if only updates of other sizes
-       tell, if x is more than three times f; and in any case if l + g is more than half of what is below
+       tell, and no smaller ones had to be abandoned, if x is more than three times f; and in any case if
+       l + g is more than half of what is below
     6  run `ranked`, but no longer than a twelfth of f, or twice x up to a fifth; with many changes, whose
        costs even out, a tenth if there was no update of that size, else twice x up to a fifth more than f;
        5 ms are always allowed. Until 50 ms have passed it is the tuples looked at that tell the time

@@ -7,9 +7,10 @@ cost more. Costs differ by orders of magnitude from one fact to the next, so wha
 is a mean of logarithms, in which an update of many facts weighs more: one bad fact does not spoil the others.
 
 An update that was abandoned never makes the next one like it look cheaper. How far one of many changes had
-come is seen from the tuples that it had moved, of all that recomputing then moved; they come slowly at first,
-so the rest is taken to cost half of what that says. Each time that recomputing is taken at once, updates of
-that size seem a little cheaper, so that they are tried again some time.
+come is seen from the tuples that it had moved, of all that recomputing then moved; they come slowly at
+first, so the rest is taken to cost half of what that says. Where a smaller one was abandoned, a larger one
+has to promise more before it is tried. Each time that recomputing is taken at once, updates of that size
+seem a little cheaper, so that they are tried again some time.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ RECENT = 0.2  # the weight of the newest change in what a change has cost of lat
 MANY = 10  # changes whose costs even out
 BEARABLE = 1.0  # of recomputing: what may be expected of an update of many changes
 MOST_OF_MANY = 1.2  # of recomputing: what it may take
-MOST_OF_FIRST = 0.12  # of recomputing: what the first of its size may take
+MOST_OF_FIRST = 0.1  # of recomputing: what the first of its size may take
 ADDING = 4.0  # times its share of the tuples, as a share of recomputing: what an update takes that only adds
 FAR = 3.0  # times recomputing: what updates of other sizes may tell, and one is tried nevertheless
 HOPE = 2.0  # and it may take so many times what is expected of it, up to the time of recomputing
 DEARER = 1.5  # what an abandoned update would have cost at least, against what it has
-UNMOVED = 3.0  # the same for many, where it had moved nothing yet
+DEARER_OF_MANY = 3.0  # the same for many changes
 DECISIVE = 0.5  # of recomputing: an update that was given so much, and given up, is far too dear
 RETRY = 0.92  # each time that recomputing is taken, an update seems a little cheaper: it is tried again
 SPEED = 8_000_000.0  # tuples looked at in a second, until it has been measured
@@ -44,6 +45,7 @@ class Rate:
 
     work: float
     speed: float
+    abandoned: bool = False  # whether none of them came to an end
 
     def seconds(self, changes: int) -> float:
         """What so many changes should take."""
@@ -90,10 +92,16 @@ class Past:
         if few:  # and what is promised is kept with indexes that are made afterwards
             most = bearable = MOST_SHARE - (self.after / self.full if self.soon_indexed else 0.0)
         else:
-            most, bearable = (MOST_OF_MANY, BEARABLE) if known else (MOST_OF_FIRST, FAR)
+            most = MOST_OF_MANY if known else MOST_OF_FIRST
+            bearable = BEARABLE if known or self._failed(lost, gained) else FAR
         if expected is not None and expected > max(bearable * whole, LEAST):
             return None
         return max(SHARE * whole, min(HOPE * (expected or 0.0), most * whole), LEAST)
+
+    def _failed(self, lost: int, gained: int) -> bool:
+        """Whether all updates of some smaller size had to be abandoned."""
+        at, rates = size(lost + gained), self.lost if lost else self.gained
+        return any(rate.abandoned for other, rate in rates.items() if other < at)
 
     @property
     def soon_indexed(self) -> bool:
@@ -118,10 +126,10 @@ class Past:
             if not concerned or (rates is self.gained and lost and before):  # losses are what costs most
                 continue
             if before is None:
-                rates[at] = Rate(each, speed)
+                rates[at] = Rate(each, speed, abandoned=at_least)
             elif at_least:
                 times = 1 if changes < MANY else MANY
-                rates[at] = Rate(mean(before.work, max(each, before.work), times), speed)
+                rates[at] = Rate(mean(before.work, max(each, before.work), times), speed, before.abandoned)
             else:
                 rates[at] = Rate(mean(before.work, each, min(changes, 3)), speed)
 
@@ -131,7 +139,7 @@ class Past:
         """An update was abandoned, having come so far; `decisive`: after so long that it is far too dear."""
         dearer = DEARER
         if lost + gained >= MANY:
-            dearer = max(DEARER, 1 / (2 * come) if come else UNMOVED)
+            dearer = max(DEARER_OF_MANY, 0.5 / come if come else 0.0)
         if decisive:  # the like is recomputed at once, for some time
             dearer = max(dearer, FAR * self.full / seconds)
         self.learn(lost, gained, int(dearer * work), dearer * seconds, at_least=True)
