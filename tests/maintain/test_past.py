@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidelog.maintain.past import FASTEST, MOST_OF_FIRST, SLOWEST, SPEED, Past
+from tidelog.maintain.past import FASTEST, MOST_OF_FIRST, RETRY, SLOWEST, SPEED, Past
 
 
 def test_nothing_is_expected_at_first() -> None:
@@ -121,9 +121,13 @@ def test_how_far_an_update_had_come_tells_what_it_would_have_taken(come: float, 
 def test_what_failed_is_not_tried_with_more() -> None:
     past = Past(1.0)
     past.give_up(100, 0, 800_000, 0.1, 0.9, decisive=False)
-    assert past.allowed(1.0, past.expected(1_000, 0), 1_000, 0) is None
-    past.learn(100, 0, 2_000_000, 2_000_000 / SPEED)  # it has come to an end
-    assert past.allowed(1.0, past.expected(1_000, 0), 1_000, 0) is not None
+    before = past.expected(500, 0)
+    assert before == pytest.approx(1.5)
+    assert past.allowed(1.0, before, 500, 0) is None
+    past.hope(500)  # so that it is tried some time
+    assert past.expected(500, 0) == pytest.approx(RETRY * 1.5)
+    past.learn(100, 0, 2_400_000, 2_400_000 / SPEED)  # one has come to an end, and cost as much
+    assert past.allowed(1.0, past.expected(500, 0), 500, 0) is not None
 
 
 def test_an_update_that_was_given_much_and_given_up_is_not_tried_for_some_time() -> None:

@@ -375,11 +375,11 @@ def test_auto_says_why() -> None:
     db = database(GRAPH)
     db.commit(insert={"edge": [(0, 1)]})
     db.commit(insert={"edge": [(1, 2)]})
-    assert db.report.strata[0].why == "recompute: 1 change below, of 1 tuple"
+    assert db.report.strata[0].why == "recompute: 1 change, of 1 tuple"
     db.commit(insert={"edge": [(2, 3), (3, 4), (4, 5), (5, 6)]})
-    assert db.report.strata[0].why == "recompute: 4 changes below, of 2 tuples"
+    assert db.report.strata[0].why == "recompute: 4 changes, of 2 tuples"
     db.commit(insert={"edge": [(6, 7)]})
-    assert ": 1 change below" in db.report.strata[0].why
+    assert ": 1 change" in db.report.strata[0].why
 
 
 def test_names_that_are_none() -> None:

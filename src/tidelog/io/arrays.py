@@ -62,7 +62,7 @@ def column_fits(array: pa.ChunkedArray, type: Type, *, hexadecimal: bool = False
         digits = _BIGINT_DIGITS if type.kind == "bigint" else 38 if type.signed and type.bits == 128 else 0
         return bool(pc.max(pc.binary_length(array)).as_py() <= digits)
     if type.kind == "int":
-        if type.bits == array.type.bit_width and not hexadecimal:
+        if type.bits == array.type.bit_width and not hexadecimal:  # Arrow's type has the same bounds
             return True
         low, high = type.bounds()
         extremes = pc.min_max(array).as_py()

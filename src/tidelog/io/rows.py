@@ -101,9 +101,9 @@ def table_of_arrow(
         if array.null_count or not _castable(array.type, column.type):
             break
         try:
-            # Integers become floats as `float` does it: rounded where they are long.
             cast = array
             if array.type != field.type:
+                # Integers become floats as `float` does it: rounded where they are long.
                 cast = pc.cast(array, field.type, safe=column.type.kind != "float")
         except pa.ArrowInvalid:
             break

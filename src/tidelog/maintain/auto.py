@@ -7,14 +7,14 @@
        the first evaluation, a little more than that took
     4  x is the time that the update should take: what a lost tuple and what a gained one have cost of
        late, in updates of about as many changes, in tuples looked at, times l and g, at the speed of
-       the last updates; if there were none, what others tell. If as many were recomputed for, the share of
-       the stratum that came or went then tells what gains should take
-    5  if x is more than the time that step 6 could give it, recompute; if only updates of other sizes
-       tell, and no smaller ones had to be abandoned, if x is more than three times f; and in any case if
-       l + g is more than half of what is below
-    6  run `ranked`, but no longer than a twelfth of f, or twice x up to a fifth; with many changes, whose
-       costs even out, a tenth if there was no update of that size, else twice x up to a fifth more than f;
-       5 ms are always allowed. Until 50 ms have passed it is the tuples looked at that tell the time
+       the last updates. If there were none: of gains, where as many gains or losses alone were recomputed
+       for, four times f for the share of the stratum that came or went then; else what other sizes tell
+    5  if x is more than a fifth of f, recompute; with many changes, whose costs even out, if it is more than
+       f; if only other sizes tell, and some update of these came to an end, if it is more than three times
+       f; and in any case if l + g is more than half of what there is
+    6  run `ranked`, but no longer than twice x, up to a fifth of f; with many changes, up to a fifth more
+       than f, or up to a tenth of it if only other sizes tell. A twelfth of f is always allowed, and 5 ms.
+       Until 50 ms have passed it is the tuples looked at that tell the time
     7  if that is not enough, drop what it did and recompute
 
 Indexes that recomputing has left behind are made again at once after few changes if that is soon done, for
@@ -31,11 +31,11 @@ and from there in the commit's report.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from time import perf_counter
 
 from tidelog.maintain.past import DEARER, DECISIVE, FAR, LEAST, MANY, RETRY, SPEED, Past, mean, size
-from tidelog.maintain.protocol import Choice, StratumChange, Work, abandoned, considered, cost, renewal
+from tidelog.maintain.protocol import Choice, StratumChange, Work, considered, cost, in_vain, renewal
 from tidelog.maintain.ranked import Ranked
 from tidelog.maintain.seminaive import Recompute
 from tidelog.plan.executor import Progress, Watch
@@ -92,7 +92,7 @@ class Auto:
         took = perf_counter() - started
         if not keeper.patience:
             took = min(took, LEAST + SLOW * considered(reports))
-        self._took(stratum, ANEW * took, _tuples(stratum, keeper))
+        self._took(stratum, ANEW * took)
         return reports
 
     def update(
@@ -105,14 +105,14 @@ class Auto:
         if self.policy == "incremental" or budget is not None:
             self._choose(stratum, self._ranked.name, "by policy" if budget is None else "within a budget")
             return self._ranked.update(change, keeper, watch, budget)
-        lost, gained, below = _changes(change, keeper)  # step 2
+        (lost, gained), much = _changes(change, keeper)  # step 2
         past = self._past.get(stratum.relations)
         if past is None:  # another algorithm started it: a guess, until it is recomputed
             past = self._past[stratum.relations] = Past(_tuples(stratum, keeper) / SPEED)
         full = past.whole(_tuples(stratum, keeper))  # step 3
-        changes = f"{_count(lost + gained, 'change')} below"
-        if lost + gained > MUCH * below:
-            reports = self._full(stratum, keeper, watch, f"{changes}, of {_count(below, 'tuple')}")
+        changes = _count(lost + gained, "change")
+        if much is not None:
+            reports = self._full(stratum, keeper, watch, f"{changes}, of {_count(much, 'tuple')}")
             self._afterwards(change, keeper, past, lost, gained)
             return reports
         if keeper.patience:
@@ -132,9 +132,9 @@ class Auto:
             took = clock.spent()
             # By the work that was allowed or, later than that, by the clock.
             done = work if took < allowed else int(took * past.speed(lost, gained))
-            moved = _moved(stratum, keeper)
+            moved = sum(_moved(stratum, keeper))
             reports = self._instead(stratum, keeper, watch, changes, given_up, took, full)
-            come = moved / max(1, _moved(stratum, keeper))
+            come = moved / max(1, sum(_moved(stratum, keeper)))
             past.give_up(lost, gained, done, took, come, decisive=allowed >= DECISIVE * full)
             self._afterwards(change, keeper, past, lost, gained)
             return reports
@@ -148,7 +148,7 @@ class Auto:
         self, change: StratumChange, keeper: Keeper, watch: Watch, past: Past, number: int
     ) -> list[PhaseReport]:
         """Steps 4 to 7, where rounds cost."""
-        stratum, changes, at = change.stratum, f"{_count(number, 'change')} below", size(number)
+        stratum, changes, at = change.stratum, _count(number, "change"), size(number)
         expected = past.seconds.get(at)
         if expected is not None and expected > FAR * past.full:
             past.seconds[at] = RETRY * expected
@@ -179,16 +179,17 @@ class Auto:
         """Drop what an update did, and recompute."""
         keeper.undo(stratum.relations)
         why = f"{changes}: an update was abandoned after {_ms(took)}, {_ms(full)} for recomputing"
-        return [abandoned(given_up, seconds=took), *self._full(stratum, keeper, watch, why)]
+        return [in_vain(given_up, seconds=took), *self._full(stratum, keeper, watch, why)]
 
     def _afterwards(self, change: StratumChange, keeper: Keeper, past: Past, lost: int, gained: int) -> None:
-        """After recomputing: of many changes, learn; after few, make the indexes that an update needs."""
+        """After recomputing: guess what adding many changes takes; for few, make the indexes of updates."""
         if keeper.patience:
             return
         if lost + gained >= MANY:
             if not lost or not gained:
-                moved = _moved(change.stratum, keeper)
-                past.guess(lost + gained, moved / max(1, moved, _tuples(change.stratum, keeper)))
+                gone, come = _moved(change.stratum, keeper)
+                everything = _tuples(change.stratum, keeper) + come
+                past.guess(lost + gained, (gone + come) / max(1, everything))
         elif past.soon_indexed:
             started = perf_counter()
             keeper.prepare(self.usual(change))
@@ -209,18 +210,18 @@ class Auto:
 
     def expect(self, stratum: Stratum, cost: float) -> None:
         """Recomputing took so many seconds, in another process."""
-        self._took(stratum, cost, None)
+        self._took(stratum, cost)
 
     def _full(self, stratum: Stratum, keeper: Keeper, watch: Watch, why: str) -> list[PhaseReport]:
         self._choose(stratum, self._recompute.name, why)
         started = perf_counter()
         reports = renewal(self._recompute, stratum, keeper, watch)
-        self._took(stratum, perf_counter() - started, _tuples(stratum, keeper))
+        self._took(stratum, perf_counter() - started)
         return reports
 
-    def _took(self, stratum: Stratum, seconds: float, tuples: int | None) -> None:
+    def _took(self, stratum: Stratum, seconds: float) -> None:
         past = self._past.setdefault(stratum.relations, Past(seconds))
-        past.full, past.tuples, past.renewed = seconds, tuples, True
+        past.full, past.tuples, past.renewed = seconds, None, True
 
     def _choose(self, stratum: Stratum, algorithm: str, why: str) -> None:
         self.choice = Choice(stratum.index, algorithm, why)
@@ -230,20 +231,31 @@ def _tuples(stratum: Stratum, keeper: Keeper) -> int:
     return sum(keeper.size(relation) for relation in stratum.relations)
 
 
-def _moved(stratum: Stratum, keeper: Keeper) -> int:
-    """How many of a stratum's tuples this commit has taken away and added so far."""
-    return sum(sum(keeper.changed(relation)) for relation in stratum.relations)
+def _moved(stratum: Stratum, keeper: Keeper) -> tuple[int, int]:
+    """How many of a stratum's tuples this commit has taken away so far, and how many it has added."""
+    return _sums(keeper.changed(relation) for relation in stratum.relations)
 
 
-def _changes(change: StratumChange, keeper: Keeper) -> tuple[int, int, int]:
-    """How many tuples below a stratum, its own facts too, are lost and gained, and how many there are."""
+def _changes(change: StratumChange, keeper: Keeper) -> tuple[tuple[int, int], int | None]:
+    """How many tuples below a stratum, and facts of its own, are lost and gained.
+
+    Where that is much, also the number of all such tuples.
+    """
+    own = change.stratum.relations
     rules = (*change.stratum.base, *change.stratum.recursive)
     below = {relation for rule in rules for relation in body_relations(rule)} - change.own
-    changed = [keeper.changed(relation) for relation in below]
-    told = [(keeper.told.retracted[name], keeper.told.asserted[name]) for name in change.stratum.relations]
-    lost, gained = (sum(counts) for counts in zip(*changed, *told, strict=True))
-    own = _tuples(change.stratum, keeper) if any(map(any, told)) else 0
-    return lost, gained, own + sum(keeper.size(relation) for relation in below)
+    told = _sums((keeper.told.retracted[name], keeper.told.asserted[name]) for name in own)
+    changed = _sums(keeper.changed(relation) for relation in below)
+    much = None
+    for counts, relations in ((changed, below), (told, own)):
+        if any(counts) and sum(counts) > MUCH * (tuples := sum(map(keeper.size, relations))):
+            much = tuples
+    return _sums((changed, told)), much
+
+
+def _sums(counts: Iterable[tuple[int, int]]) -> tuple[int, int]:
+    lost, gained = (sum(side) for side in zip((0, 0), *counts, strict=True))
+    return lost, gained
 
 
 def _count(number: int, what: str) -> str:

@@ -58,7 +58,7 @@ Departures:
 from __future__ import annotations
 
 from tidelog.maintain.counting import from_nothing, steps
-from tidelog.maintain.protocol import Choice, Phases, StratumChange, abandoned, cost, renewal
+from tidelog.maintain.protocol import Choice, Phases, StratumChange, cost, in_vain, renewal
 from tidelog.plan.executor import Watch
 from tidelog.plan.maintenance import Abandoned, Keeper, PhaseReport
 from tidelog.program.model import Stratum
@@ -98,10 +98,10 @@ class Elastic:
         try:
             return Phases(keeper, watch, allowed).run(*tasks)  # step 15
         except Abandoned as given_up:
-            why = f"bootstrap: the update was abandoned, having cost {allowed:,}"
+            why = f"bootstrap: the update was abandoned, having cost more than {allowed:,}"
             self.choice = Choice(stratum.index, self.name, why)
             keeper.undo(stratum.relations)  # step 16
-            return [abandoned(given_up, "update abandoned"), *renewal(self, stratum, keeper, watch)]
+            return [in_vain(given_up, "update abandoned"), *renewal(self, stratum, keeper, watch)]
 
     def starting(self, stratum: Stratum) -> float | None:
         """What the last Bootstrap has cost."""

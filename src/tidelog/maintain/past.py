@@ -3,13 +3,17 @@
 Costs are kept as tuples looked at for each change below the stratum, and as the speed at which they were
 looked at. Sizes of updates are told apart, by factors of four, because cost need not grow with the number of
 changes: losses that hit the same tuples cost less together, and losses that leave a tuple without support
-cost more. Costs differ by orders of magnitude from one fact to the next, so what a change has cost *of late*
-is a mean of logarithms, in which an update of many facts weighs more: one bad fact does not spoil the others.
+cost more.
 
-An update that was abandoned never makes the next one like it look cheaper. How far one of many changes had
-come is seen from the tuples that it had moved, of all that recomputing then moved; they come slowly at
-first, so the rest is taken to cost half of what that says. Where a smaller one was abandoned, a larger one
-has to promise more before it is tried. Each time that recomputing is taken at once, updates of that size
+Costs differ by orders of magnitude from one fact to the next, so what a change has cost *of late*
+is a mean of logarithms, in which an update of several facts weighs up to three times as much: one bad fact
+does not spoil the others.
+
+Of an update that was abandoned, the next one like it is expected to look at no fewer tuples, and at no higher
+speed. How far one of many changes had come is seen from the tuples that it had moved, of all that recomputing
+then moved. Tuples move slowly at first, so the whole is taken to cost half of what that says, and three times
+what was spent at least. Where only updates of another size tell, and all of these were abandoned, more has to
+be expected of an update before it is tried. Each time that recomputing is taken at once, updates of that size
 seem a little cheaper, so that they are tried again some time.
 """
 
@@ -20,18 +24,20 @@ from dataclasses import dataclass, field
 from math import exp, log
 
 SHARE = 0.08  # of recomputing: the time that an update may take in any case
-MOST_SHARE = 0.2  # the most that one of few changes may take, whatever is expected: promised to users
+MOST_SHARE = 0.2  # the most that one of few changes may take, whatever is expected: see docs/maintenance.md
 LEAST = 0.005  # seconds that it may take in any case: nobody waits for these
 RECENT = 0.2  # the weight of the newest change in what a change has cost of late
+MOST_WEIGHT = 3  # an update of more changes weighs no more than so many
 MANY = 10  # changes whose costs even out
 BEARABLE = 1.0  # of recomputing: what may be expected of an update of many changes
 MOST_OF_MANY = 1.2  # of recomputing: what it may take
 MOST_OF_FIRST = 0.1  # of recomputing: what the first of its size may take
 ADDING = 4.0  # times its share of the tuples, as a share of recomputing: what an update takes that only adds
 FAR = 3.0  # times recomputing: what updates of other sizes may tell, and one is tried nevertheless
-HOPE = 2.0  # and it may take so many times what is expected of it, up to the time of recomputing
+HOPE = 2.0  # times what is expected of an update: what it may take, within the shares above
 DEARER = 1.5  # what an abandoned update would have cost at least, against what it has
 DEARER_OF_MANY = 3.0  # the same for many changes
+LATER = 0.5  # of what it took to come so far: what the rest takes, for the same number of tuples
 DECISIVE = 0.5  # of recomputing: an update that was given so much, and given up, is far too dear
 RETRY = 0.92  # each time that recomputing is taken, an update seems a little cheaper: it is tried again
 SPEED = 8_000_000.0  # tuples looked at in a second, until it has been measured
@@ -45,7 +51,8 @@ class Rate:
 
     work: float
     speed: float
-    abandoned: bool = False  # whether none of them came to an end
+    unended: bool = False  # whether none of them came to an end
+    guessed: bool = False  # whether there was none
 
     def seconds(self, changes: int) -> float:
         """What so many changes should take."""
@@ -57,7 +64,7 @@ class Past:
     """What is remembered of a stratum. Losses and gains have rates of their own, by size of updates."""
 
     full: float  # seconds of the last recomputing
-    tuples: int | None = None  # that the stratum had after it, if that is known
+    tuples: int | None = None  # that the stratum had after it; None until the next commit
     after: float = 0.0  # seconds that the update after one has spent on indexes
     renewed: bool = True  # whether there was no update since
     lost: dict[int, Rate] = field(default_factory=dict)
@@ -71,7 +78,7 @@ class Past:
         return self.full + max(0, tuples - self.tuples) / SPEED
 
     def knows(self, lost: int, gained: int) -> bool:
-        """Whether there was an update of that size."""
+        """Whether there was an update of that size, or recomputing tells what one should take."""
         at = size(lost + gained)
         return (not lost or at in self.lost) and (not gained or at in self.gained)
 
@@ -93,15 +100,15 @@ class Past:
             most = bearable = MOST_SHARE - (self.after / self.full if self.soon_indexed else 0.0)
         else:
             most = MOST_OF_MANY if known else MOST_OF_FIRST
-            bearable = BEARABLE if known or self._failed(lost, gained) else FAR
+            bearable = BEARABLE if known or self._doubtful(lost, gained) else FAR
         if expected is not None and expected > max(bearable * whole, LEAST):
             return None
         return max(SHARE * whole, min(HOPE * (expected or 0.0), most * whole), LEAST)
 
-    def _failed(self, lost: int, gained: int) -> bool:
-        """Whether all updates of some smaller size had to be abandoned."""
-        at, rates = size(lost + gained), self.lost if lost else self.gained
-        return any(rate.abandoned for other, rate in rates.items() if other < at)
+    def _doubtful(self, lost: int, gained: int) -> bool:
+        """Whether all updates of the nearest size had to be abandoned."""
+        rate = _nearest(self.lost if lost else self.gained, size(lost + gained))
+        return rate is not None and rate.unended
 
     @property
     def soon_indexed(self) -> bool:
@@ -126,12 +133,13 @@ class Past:
             if not concerned or (rates is self.gained and lost and before):  # losses are what costs most
                 continue
             if before is None:
-                rates[at] = Rate(each, speed, abandoned=at_least)
+                rates[at] = Rate(each, speed, unended=at_least)
             elif at_least:
                 times = 1 if changes < MANY else MANY
-                rates[at] = Rate(mean(before.work, max(each, before.work), times), speed, before.abandoned)
+                work_each = mean(before.work, max(each, before.work), times)
+                rates[at] = Rate(work_each, min(speed, before.speed), before.unended or before.guessed)
             else:
-                rates[at] = Rate(mean(before.work, each, min(changes, 3)), speed)
+                rates[at] = Rate(mean(before.work, each, min(changes, MOST_WEIGHT)), speed)
 
     def give_up(
         self, lost: int, gained: int, work: int, seconds: float, come: float, *, decisive: bool
@@ -139,7 +147,7 @@ class Past:
         """An update was abandoned, having come so far; `decisive`: after so long that it is far too dear."""
         dearer = DEARER
         if lost + gained >= MANY:
-            dearer = max(DEARER_OF_MANY, 0.5 / come if come else 0.0)
+            dearer = max(DEARER_OF_MANY, LATER / come if come else 0.0)
         if decisive:  # the like is recomputed at once, for some time
             dearer = max(dearer, FAR * self.full / seconds)
         self.learn(lost, gained, int(dearer * work), dearer * seconds, at_least=True)
@@ -148,12 +156,14 @@ class Past:
         """Recomputing for so many changes has moved a share of all tuples; what adding them should take."""
         speed = self.speed(0, changes)
         work = ADDING * share * self.full * speed / max(1, changes)
-        self.gained.setdefault(size(changes), Rate(max(1.0, work), speed))
+        self.gained.setdefault(size(changes), Rate(max(1.0, work), speed, guessed=True))
 
     def hope(self, changes: int) -> None:
         """An update of so many changes was not tried: it may have become cheaper meanwhile."""
+        at = size(changes)
         for rates in (self.lost, self.gained):
-            if rate := rates.get(size(changes)):
+            rate = _nearest(rates, at)
+            if rate is not None and (at in rates or rate.unended):
                 rate.work *= RETRY
 
 

@@ -143,7 +143,7 @@ def cost(reports: list[PhaseReport]) -> int:
     return sum(report.work or sum(report.instances.values()) for report in reports)
 
 
-def abandoned(given_up: Abandoned, phase: str = "abandoned", seconds: float = 0.0) -> PhaseReport:
+def in_vain(given_up: Abandoned, phase: str = "abandoned", seconds: float = 0.0) -> PhaseReport:
     """All that an update has done in vain, as one phase."""
     instances: Counter[int] = Counter()
     for report in given_up.reports:

@@ -46,7 +46,7 @@ from tidelog.maintain.counting import Counts
 from tidelog.maintain.dred import DRed
 from tidelog.maintain.groups import Groups
 from tidelog.maintain.notes import USELESS, Note, Unfit, stratum_of
-from tidelog.maintain.protocol import Algorithm, Choice, StratumChange, abandoned, renewal
+from tidelog.maintain.protocol import Algorithm, Choice, StratumChange, in_vain, renewal
 from tidelog.maintain.ranked import Ranked
 from tidelog.maintain.seminaive import Recompute, StratumWatch, unwatched
 from tidelog.plan.executor import Progress
@@ -324,7 +324,7 @@ class Maintenance:
                     why = chosen + choice.why
             except Abandoned as given_up:  # without a budget: it is the keeper that gives up
                 keeper.undo(stratum.relations)
-                phases = [abandoned(given_up), *renewal(algorithm, stratum, keeper, watch_task)]
+                phases = [in_vain(given_up), *renewal(algorithm, stratum, keeper, watch_task)]
                 why = "started anew, as the update outgrew the driver"
         else:
             phases = renewal(algorithm, stratum, keeper, watch_task)

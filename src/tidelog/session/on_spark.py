@@ -35,7 +35,7 @@ class OnSpark(Maintained):
         return cast("pa.Table", self._tables.explicit(name))
 
     def _delta(self, name: str) -> Delta:
-        delta = FrameDelta(*self._tables.changes(name))
+        delta = self._tables.delta(name)
         self.fetch_later(delta)
         return cast("Delta", delta)
 

@@ -253,6 +253,7 @@ class SubstitutionExecutor:
         try:
             self._work_on(task, work)
         except Abandoned as given_up:
+            work.report.seconds = perf_counter() - started
             given_up.reports = [work.report]
             raise
         report = work.report

@@ -16,7 +16,7 @@ from tidelog.plan.parts import AFTER, BEFORE, Part
 if TYPE_CHECKING:
     from tidelog.execute.local.keep.keeper import LocalKeeper
 
-ROOM = 256  # rows that are looked for at first
+FIRST_ROOM = 256  # rows there is room for at first; if there are more, they are listed again
 
 
 def regroup(task: Regroup, keeper: LocalKeeper) -> PhaseReport:
@@ -69,7 +69,7 @@ def rows_of_groups(keeper: LocalKeeper, name: str, columns: tuple[int, ...], key
         everything: Rows = np.flatnonzero(keeper.workshop.parts.table(part)[ledger.marks])
         return everything
     index, table = stored.index(columns), keeper.workshop.parts.address(part)
-    rows: Rows = np.empty(ROOM, np.int64)
+    rows: Rows = np.empty(FIRST_ROOM, np.int64)
     while True:
         address = stored.address
         found = int(group_rows.list_rows(address, index.address, keys.ctypes.data, len(keys), table, rows))

@@ -282,7 +282,9 @@ class LocalKeeper(LocalExecutor):
             try:
                 running(watch)
             except Abandoned as given_up:
-                given_up.reports = [running.report(task.phase, 0)]
+                report = running.report(task.phase, 0)
+                report.seconds = time.perf_counter() - started
+                given_up.reports = [report]
                 raise
             touched = sum(self.ledger(name).touched for name in task.relations) - before
             report = running.report(task.phase, touched)

@@ -273,6 +273,7 @@ class SparkKeeper(SparkExecutor):
             try:
                 self._maintain(task, work)
             except Abandoned as given_up:
+                work.report.seconds = perf_counter() - started
                 given_up.reports = [work.report]
                 raise
             except Exception as error:
