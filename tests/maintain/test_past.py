@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidelog.maintain.past import FASTEST, MOST_OF_FIRST, RETRY, SLOWEST, SPEED, Past
+from tidelog.maintain.past import FASTEST, RETRY, SHARE, SLOWEST, SPEED, Past
 
 
 def test_nothing_is_expected_at_first() -> None:
@@ -106,7 +106,7 @@ def test_the_first_update_of_many_changes_may_take_little() -> None:
     past = Past(1.0)
     past.learn(5, 0, 80_000, 80_000 / SPEED)
     first = past.allowed(1.0, past.expected(500, 0), 500, 0)
-    assert first == pytest.approx(MOST_OF_FIRST)
+    assert first == pytest.approx(SHARE)
     past.learn(500, 0, 4_000_000, 4_000_000 / SPEED)
     assert past.allowed(1.0, past.expected(500, 0), 500, 0) == pytest.approx(1.0)
 

@@ -12,9 +12,9 @@
     5  if x is more than a fifth of f, recompute; with many changes, whose costs even out, if it is more than
        f; if only other sizes tell, and some update of these came to an end, if it is more than three times
        f; and in any case if l + g is more than half of what there is
-    6  run `ranked`, but no longer than twice x, up to a fifth of f; with many changes, up to a fifth more
-       than f, or up to a tenth of it if only other sizes tell. A twelfth of f is always allowed, and 5 ms.
-       Until 50 ms have passed it is the tuples looked at that tell the time
+    6  run `ranked`, but no longer than a twelfth of f, and 5 ms in any case; or twice x, if that is more, up
+       to a fifth of f, and with many changes of a size that is known up to a fifth more than f. Until 50 ms
+       have passed it is the tuples looked at that tell the time
     7  if that is not enough, drop what it did and recompute
 
 Indexes that recomputing has left behind are made again at once after few changes if that is soon done, for
@@ -46,7 +46,7 @@ from tidelog.program.strata import body_relations
 POLICIES = ("auto", "incremental", "full")
 
 TICK = 0.05  # seconds before the clock is looked at; until then tuples looked at tell the time
-ANEW = 1.5  # what recomputing takes in a commit, comparison included, against the first evaluation
+ANEW = 1.1  # what recomputing takes in a commit, comparison included, against the first evaluation
 MUCH = 0.5  # of all below: so many changes, and recomputing is taken at once
 SLOW = 20e-6  # seconds for a rule instance: a first evaluation that took longer was compiling kernels
 

@@ -31,7 +31,6 @@ MOST_WEIGHT = 3  # an update of more changes weighs no more than so many
 MANY = 10  # changes whose costs even out
 BEARABLE = 1.0  # of recomputing: what may be expected of an update of many changes
 MOST_OF_MANY = 1.2  # of recomputing: what it may take
-MOST_OF_FIRST = 0.1  # of recomputing: what the first of its size may take
 ADDING = 4.0  # times its share of the tuples, as a share of recomputing: what an update takes that only adds
 FAR = 3.0  # times recomputing: what updates of other sizes may tell, and one is tried nevertheless
 HOPE = 2.0  # times what is expected of an update: what it may take, within the shares above
@@ -99,7 +98,7 @@ class Past:
         if few:  # and what is promised is kept with indexes that are made afterwards
             most = bearable = MOST_SHARE - (self.after / self.full if self.soon_indexed else 0.0)
         else:
-            most = MOST_OF_MANY if known else MOST_OF_FIRST
+            most = MOST_OF_MANY if known else SHARE
             bearable = BEARABLE if known or self._doubtful(lost, gained) else FAR
         if expected is not None and expected > max(bearable * whole, LEAST):
             return None
