@@ -13,8 +13,8 @@
        f; if only other sizes tell, and some update of these came to an end, if it is more than three times
        f; and in any case if l + g is more than half of what there is
     6  run `ranked`, but no longer than a twelfth of f, and 5 ms in any case; or twice x, if that is more, up
-       to a fifth of f, and with many changes of a size that is known up to a fifth more than f. Until 50 ms
-       have passed it is the tuples looked at that tell the time
+       to a fifth of f. With many changes of a size that is known a fifth of f is always allowed, and twice x
+       up to a fifth more than f. Until 50 ms have passed it is the tuples looked at that tell the time
     7  if that is not enough, drop what it did and recompute
 
 Indexes that recomputing has left behind are made again at once after few changes if that is soon done, for

@@ -102,7 +102,8 @@ class Past:
             bearable = BEARABLE if known or self._doubtful(lost, gained) else FAR
         if expected is not None and expected > max(bearable * whole, LEAST):
             return None
-        return max(SHARE * whole, min(HOPE * (expected or 0.0), most * whole), LEAST)
+        least = MOST_SHARE if known and not few else SHARE
+        return max(least * whole, min(HOPE * (expected or 0.0), most * whole), LEAST)
 
     def _doubtful(self, lost: int, gained: int) -> bool:
         """Whether all updates of the nearest size had to be abandoned."""
