@@ -12,9 +12,9 @@ does not spoil the others.
 Of an update that was abandoned, the next one like it is expected to look at no fewer tuples, and at no higher
 speed. How far one of many changes had come is seen from the tuples that it had moved, of all that recomputing
 then moved. Tuples move slowly at first, so the whole is taken to cost half of what that says, and three times
-what was spent at least. Where only updates of another size tell, and all of these were abandoned, more has to
-be expected of an update before it is tried. Each time that recomputing is taken at once, updates of that size
-seem a little cheaper, so that they are tried again some time.
+what was spent at least. Where only updates of another size tell, and all of these were abandoned, an update
+is tried only if it should take less than recomputing. Each time that recomputing is taken at once, updates of
+that size seem a little cheaper, so that they are tried again some time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from math import exp, log
 
 SHARE = 0.08  # of recomputing: the time that an update may take in any case
-MOST_SHARE = 0.2  # the most that one of few changes may take, whatever is expected: see docs/maintenance.md
+MOST_SHARE = 0.2  # the most for few changes (see docs/maintenance.md), the least for many of a known size
 LEAST = 0.005  # seconds that it may take in any case: nobody waits for these
 RECENT = 0.2  # the weight of the newest change in what a change has cost of late
 MOST_WEIGHT = 3  # an update of more changes weighs no more than so many
@@ -36,7 +36,7 @@ FAR = 3.0  # times recomputing: what updates of other sizes may tell, and one is
 HOPE = 2.0  # times what is expected of an update: what it may take, within the shares above
 DEARER = 1.5  # what an abandoned update would have cost at least, against what it has
 DEARER_OF_MANY = 3.0  # the same for many changes
-LATER = 0.5  # of what it took to come so far: what the rest takes, for the same number of tuples
+LATER = 0.5  # of what the tuples moved so far say: what the whole would have cost
 DECISIVE = 0.5  # of recomputing: an update that was given so much, and given up, is far too dear
 RETRY = 0.92  # each time that recomputing is taken, an update seems a little cheaper: it is tried again
 SPEED = 8_000_000.0  # tuples looked at in a second, until it has been measured
