@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from statistics import median_high
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.facts import Tables, checksum
@@ -45,11 +45,12 @@ class Change:
 class Commit:
     """What a commit cost and did.
 
-    `impact` counts the derived tuples that came or went; `why` says why recursive strata
-    were brought up to date as they were.
+    `busy` are the seconds in which this process had a processor; `impact` counts the derived tuples that came
+    or went; `why` says why recursive strata were brought up to date as they were.
     """
 
     seconds: float
+    busy: float
     instances: int
     touched: int
     impact: int
@@ -83,13 +84,13 @@ class Live:
 
     def commit(self, change: Change) -> Commit:
         forget_peak()
-        began = perf_counter()
+        began, busy = perf_counter(), process_time()
         with self.db.transaction() as tx:
             for name, rows in change.delete.items():
                 tx.delete(name, rows)
             for name, rows in change.insert.items():
                 tx.insert(name, rows)
-        took = perf_counter() - began
+        took, busy = perf_counter() - began, process_time() - busy
         self.peak = max(self.peak, memory("VmHWM"))
         impact = 0
         for name in self.derived:
@@ -100,7 +101,8 @@ class Live:
                 self.answers[name] = _changed(self.answers[name], changes._delta)
         report = self.db.report
         whys = dict.fromkeys(line.why for line in report.strata if line.algorithm == self.algorithm)
-        return Commit(took, report.instances, report.touched, impact, "; ".join(whys), dict(self.answers))
+        counted = (report.instances, report.touched, impact)
+        return Commit(took, busy, *counted, "; ".join(whys), dict(self.answers))
 
     def problems(self, *, whole: bool) -> list[str]:
         """Where the database does not hold what its changes add up to; `whole`: every tuple is looked at."""

@@ -13,7 +13,7 @@ def figures(algorithm: str, there: float, back: float, after: dict[str, tuple[in
     """An algorithm with a bootstrap of 10 s that did one update of 10 facts."""
 
     def commit(seconds: float, answers: dict[str, tuple[int, int]]) -> dict[str, object]:
-        return Commit(seconds, 500, 20, 10, algorithm, answers).figures()
+        return Commit(seconds, seconds, 500, 20, 10, algorithm, answers).figures()
 
     return Figures(
         "galen",

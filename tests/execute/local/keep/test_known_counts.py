@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from tidelog import Database
+from tidelog.execute.local.keep.heads import KNOWN, LOW
 from tidelog.execute.local.keep.keeper import LocalKeeper
-from tidelog.execute.local.keep.sweep import KNOWN, LOW
 from tidelog.program.types import S64
 from tidelog.session.maintained import Maintained
 

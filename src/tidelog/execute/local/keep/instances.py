@@ -13,6 +13,7 @@ from tidelog.execute.local.keep.events import (
     INSTANCE,
     new_event,
 )
+from tidelog.execute.local.keep.heads import failure
 from tidelog.execute.local.keep.layout import (
     BODY,
     C_FORM,
@@ -47,7 +48,6 @@ from tidelog.execute.local.keep.layout import (
     STEP_WORDS,
 )
 from tidelog.execute.local.keep.ledger import find_or_append, push, touch
-from tidelog.execute.local.keep.sweep import failure
 from tidelog.execute.local.keep.timing import NEW_RUN, OLD_RUN, new_first, old_first
 from tidelog.execute.local.keep.traces import add_to_trace
 from tidelog.execute.local.layout import LEDGER

@@ -15,6 +15,15 @@ either saturates from it (SATURATING), or opens a frame (SEARCHING).
 from __future__ import annotations
 
 from tidelog.execute.local.keep.cursor import advance, make_head, start
+from tidelog.execute.local.keep.heads import (
+    CURRENT,
+    GUARDING,
+    QUEUED,
+    SEEDING,
+    SPREADING,
+    STARTING,
+    count_instance,
+)
 from tidelog.execute.local.keep.layout import (
     BODY,
     C_FORM,
@@ -66,13 +75,6 @@ from tidelog.execute.local.keep.layout import (
 from tidelog.execute.local.keep.ledger import EXPLICIT, marks_of, push, set_marks, touch
 from tidelog.execute.local.keep.rowmap import find_row
 from tidelog.execute.local.keep.sweep import (
-    CURRENT,
-    GUARDING,
-    QUEUED,
-    SEEDING,
-    SPREADING,
-    STARTING,
-    count_instance,
     queue_start,
     run_changes,
     settle,

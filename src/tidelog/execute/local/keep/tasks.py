@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tidelog.execute.local.keep import heads
 from tidelog.execute.local.keep import layout as at
 from tidelog.execute.local.keep import sweep as kernels
 from tidelog.execute.local.keep.assemble import Code, Cursor
@@ -35,10 +36,10 @@ if TYPE_CHECKING:
 
 UNLIMITED = 1 << 62
 COUNTED = {
-    Instances.GAINED: kernels.GAINED,
-    Instances.LOST: kernels.LOST,
-    Instances.MIXED: kernels.MIXED,
-    Instances.FORMER_LOST: kernels.FORMER_LOST,
+    Instances.GAINED: heads.GAINED,
+    Instances.LOST: heads.LOST,
+    Instances.MIXED: heads.MIXED,
+    Instances.FORMER_LOST: heads.FORMER_LOST,
 }
 SLICE = 100_000  # tuples looked at between two reports of progress
 REPLAN_GROWTH, REPLAN_ROWS = 4, 1000
