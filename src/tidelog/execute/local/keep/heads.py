@@ -30,6 +30,7 @@ from tidelog.execute.local.keep.layout import (
     R_RANKS,
     R_STAGE,
     R_WORK,
+    SPREADING,
     TOO_MANY,
 )
 from tidelog.execute.local.keep.ledger import (
@@ -65,9 +66,6 @@ KNOWN = 1 << 31
 
 # What the instances of a sweep mean for the counts of their heads.
 GAINED, LOST, MIXED, FORMER_LOST = 1, 2, 3, 4
-
-# Stages of a sweep.
-STARTING, SEEDING, GUARDING, SPREADING = 0, 1, 2, 3
 
 
 @kernel

@@ -147,3 +147,6 @@ R_WORDS = 40
 
 # How a task's kernel answers.
 DONE, MISSING, OVER_BUDGET, NO_MEMORY, TOO_MANY, MISSING_IN_GUARD, MISSING_IN_FRAME = 0, 1, 2, 3, 4, 5, 6
+
+# Stages of a sweep.
+STARTING, SEEDING, GUARDING, SPREADING = 0, 1, 2, 3

@@ -17,11 +17,7 @@ from __future__ import annotations
 from tidelog.execute.local.keep.cursor import advance, make_head, start
 from tidelog.execute.local.keep.heads import (
     CURRENT,
-    GUARDING,
     QUEUED,
-    SEEDING,
-    SPREADING,
-    STARTING,
     count_instance,
 )
 from tidelog.execute.local.keep.layout import (
@@ -40,6 +36,7 @@ from tidelog.execute.local.keep.layout import (
     F_STEP_COUNT,
     F_STEPS,
     FOUND,
+    GUARDING,
     LIST_COUNT,
     MISS,
     MISSING_IN_FRAME,
@@ -68,8 +65,11 @@ from tidelog.execute.local.keep.layout import (
     R_ROW_RELATION,
     R_STAGE,
     R_WORK,
+    SEEDING,
     SOURCE,
+    SPREADING,
     STACK_WORDS,
+    STARTING,
     STEP_WORDS,
 )
 from tidelog.execute.local.keep.ledger import EXPLICIT, marks_of, push, set_marks, touch

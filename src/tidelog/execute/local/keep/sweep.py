@@ -19,12 +19,8 @@ from tidelog.execute.local.keep.cursor import (
 from tidelog.execute.local.keep.heads import (
     CHECKED,
     CURRENT,
-    GUARDING,
     LOW,
     QUEUED,
-    SEEDING,
-    SPREADING,
-    STARTING,
     WAITING,
     count_instance,
     enqueue,
@@ -39,6 +35,7 @@ from tidelog.execute.local.keep.layout import (
     F_DRIVER,
     F_DRIVER_PART,
     FOUND,
+    GUARDING,
     LIST_COUNT,
     MISS,
     MISSING,
@@ -60,6 +57,9 @@ from tidelog.execute.local.keep.layout import (
     R_ROUNDS,
     R_STAGE,
     R_WORK,
+    SEEDING,
+    SPREADING,
+    STARTING,
     TOUCHED_ROWS,
 )
 from tidelog.execute.local.keep.ledger import (
