@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidelog.maintain.past import FASTEST, RETRY, SHARE, SLOWEST, SPEED, Past
+from tidelog.maintain.past import FASTEST, FIRST_SHARE, GLANCE, RETRY, SHARE, SLOWEST, SPEED, Past
 
 
 def test_nothing_is_expected_at_first() -> None:
@@ -77,6 +77,13 @@ def test_a_stalled_machine_does_not_spoil_the_speed(seconds: float, bound: float
     assert past.speed(1, 0) == pytest.approx(SPEED, rel=0.1)
 
 
+def test_an_abandoned_update_tells_the_speed() -> None:
+    past = Past(1.0)
+    for _ in range(10):
+        past.give_up(1, 0, 100_000, 2 * 100_000 / SPEED, 0.5, decisive=False)
+    assert past.speed(1, 0) == pytest.approx(SPEED / 2, rel=0.01)
+
+
 def test_few_tuples_do_not_tell_the_speed() -> None:
     past = Past(1.0)
     past.learn(1, 0, 10, 1.0)
@@ -106,7 +113,7 @@ def test_the_first_update_of_many_changes_may_take_little() -> None:
     past = Past(1.0)
     past.learn(5, 0, 80_000, 80_000 / SPEED)
     first = past.allowed(1.0, past.expected(500, 0), 500, 0)
-    assert first == pytest.approx(SHARE)
+    assert first == pytest.approx(FIRST_SHARE)
     past.learn(500, 0, 4_000_000, 4_000_000 / SPEED)
     assert past.allowed(1.0, past.expected(500, 0), 500, 0) == pytest.approx(1.0)
 
@@ -116,6 +123,17 @@ def test_how_far_an_update_had_come_tells_what_it_would_have_taken(come: float, 
     past = Past(1.0)
     past.give_up(100, 0, 800_000, 0.1, come, decisive=False)
     assert past.expected(100, 0) == pytest.approx(times * 0.1)
+
+
+def test_few_changes_are_always_tried() -> None:
+    past = Past(1.0)
+    for _ in range(20):
+        allowed = past.allowed(1.0, past.expected(1, 0), 1, 0)
+        assert allowed is not None
+        past.give_up(1, 0, int(allowed * SPEED), allowed, 0.5, decisive=False)
+    assert past.allowed(1.0, past.expected(1, 0), 1, 0) == pytest.approx(GLANCE)
+    past.learn(1, 0, 100, 100 / SPEED)  # and one that is cheap tells
+    assert past.allowed(1.0, past.expected(1, 0), 1, 0) == pytest.approx(SHARE)
 
 
 def test_what_failed_is_not_tried_with_more() -> None:

@@ -4,22 +4,23 @@
     1  if the policy is not to choose, do as it says
     2  l and g are the numbers of tuples lost and gained below the stratum, and of its own explicit facts
     3  f is the time that recomputing took the last time, and more if there are more tuples now; after
-       the first evaluation, a little more than that took
+       the first evaluation, what that took and what comparing its tuples will take
     4  x is the time that the update should take: what a lost tuple and what a gained one have cost of
        late, in updates of about as many changes, in tuples looked at, times l and g, at the speed of
        the last updates. If there were none: of gains, where as many gains or losses alone were recomputed
        for, four times f for the share of the stratum that came or went then; else what other sizes tell
-    5  if x is more than a fifth of f, recompute; with many changes, whose costs even out, if it is more than
-       f; if only other sizes tell, and some update of these came to an end, if it is more than three times
-       f; and in any case if l + g is more than half of what there is
-    6  run `ranked`, but no longer than a twelfth of f, and 5 ms in any case; or twice x, if that is more, up
-       to a fifth of f. With many changes of a size that is known a fifth of f is always allowed, and twice x
-       up to a fifth more than f. Until 50 ms have passed it is the tuples looked at that tell the time
+    5  recompute if l + g is more than half of what there is; with many changes, whose costs even out, also if
+       x is more than f or, if only other sizes tell and some update of these came to an end, than three
+       times f. If x of few changes is more than a fifth of f, they are given a twentieth of f
+    6  else run `ranked`, but no longer than a tenth of f, and 5 ms in any case; or twice x, if that is more,
+       up to a fifth of f. Many changes are given a twelfth of f at first and, where their size is known, a
+       fifth, or twice x up to a fifth more than f. Until 50 ms have passed it is the tuples looked at that
+       tell the time
     7  if that is not enough, drop what it did and recompute
 
 Indexes that recomputing has left behind are made again at once after few changes if that is soon done, for
-the next commit will be an update; after many, by the next update: that time is not counted as the update's
-but as recomputing's. Apart from that a commit of few changes costs at most a fifth more than recomputing.
+the next commit will be an update; else by the next update: that time is not counted as the update's, but few
+changes are given so much less, so that they cost about a fifth more than recomputing at most.
 What is remembered of costs, and how, is in `past.py`.
 
 Where rounds cost, not tuples, as on Spark (`Keeper.patience`), x is what updates of that size have taken, and
@@ -35,7 +36,7 @@ from collections.abc import Collection, Iterable
 from time import perf_counter
 
 from tidelog.maintain.past import DEARER, DECISIVE, FAR, LEAST, MANY, RETRY, SPEED, Past, mean, size
-from tidelog.maintain.protocol import Choice, StratumChange, Work, considered, cost, in_vain, renewal
+from tidelog.maintain.protocol import Choice, StratumChange, considered, cost, in_vain, renewal
 from tidelog.maintain.ranked import Ranked
 from tidelog.maintain.seminaive import Recompute
 from tidelog.plan.executor import Progress, Watch
@@ -46,7 +47,7 @@ from tidelog.program.strata import body_relations
 POLICIES = ("auto", "incremental", "full")
 
 TICK = 0.05  # seconds before the clock is looked at; until then tuples looked at tell the time
-ANEW = 1.1  # what recomputing takes in a commit, comparison included, against the first evaluation
+COMPARED = 25_000_000.0  # tuples compared in a second with those before, when a stratum is recomputed
 MUCH = 0.5  # of all below: so many changes, and recomputing is taken at once
 SLOW = 20e-6  # seconds for a rule instance: a first evaluation that took longer was compiling kernels
 
@@ -91,8 +92,8 @@ class Auto:
         reports = self._recompute.start(stratum, keeper, watch)
         took = perf_counter() - started
         if not keeper.patience:
-            took = min(took, LEAST + SLOW * considered(reports))
-        self._took(stratum, ANEW * took)
+            took = min(took, LEAST + SLOW * considered(reports)) + _tuples(stratum, keeper) / COMPARED
+        self._took(stratum, took)
         return reports
 
     def update(
@@ -130,8 +131,7 @@ class Auto:
             reports = self._ranked.update(change, keeper, clock, work)
         except Abandoned as given_up:  # step 7
             took = clock.spent()
-            # By the work that was allowed or, later than that, by the clock.
-            done = work if took < allowed else int(took * past.speed(lost, gained))
+            done = cost(given_up.reports)
             moved = sum(_moved(stratum, keeper))
             reports = self._instead(stratum, keeper, watch, changes, given_up, took, full)
             come = moved / max(1, sum(_moved(stratum, keeper)))
@@ -191,13 +191,15 @@ class Auto:
                 everything = _tuples(change.stratum, keeper) + come
                 past.guess(lost + gained, (gone + come) / max(1, everything))
         elif past.soon_indexed:
-            started = perf_counter()
-            keeper.prepare(self.usual(change))
-            past.after, past.renewed = perf_counter() - started, False
+            self.prepare(change, keeper)
 
-    def usual(self, change: StratumChange) -> tuple[Work, ...]:
-        """The tasks of a commit that only takes away, or only adds."""
-        return self._ranked.usual(change)
+    def prepare(self, change: StratumChange, keeper: Keeper) -> None:
+        """Make the indexes of updates; the time it takes is remembered."""
+        started = perf_counter()
+        self._ranked.prepare(change, keeper)
+        past = self._past.get(change.stratum.relations)
+        if past is not None:
+            past.after, past.renewed = perf_counter() - started, False
 
     def starting(self, stratum: Stratum) -> float | None:
         """The seconds that recomputing takes."""

@@ -7,7 +7,7 @@ cost more.
 
 Costs differ by orders of magnitude from one fact to the next, so what a change has cost *of late*
 is a mean of logarithms, in which an update of several facts weighs up to three times as much: one bad fact
-does not spoil the others.
+does not spoil the others. An update of few changes is always tried, if only for a short time.
 
 Of an update that was abandoned, the next one like it is expected to look at no fewer tuples, and at no higher
 speed. How far one of many changes had come is seen from the tuples that it had moved, of all that recomputing
@@ -23,7 +23,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import exp, log
 
-SHARE = 0.08  # of recomputing: the time that an update may take in any case
+SHARE = 0.1  # of recomputing: the time that an update may take in any case
+GLANCE = 0.05  # the same for few changes of which too much is expected: the next fact may well be cheap
+FIRST_SHARE = 0.08  # the same for many changes of a size that is not known
 MOST_SHARE = 0.2  # the most for few changes (see docs/maintenance.md), the least for many of a known size
 LEAST = 0.005  # seconds that it may take in any case: nobody waits for these
 RECENT = 0.2  # the weight of the newest change in what a change has cost of late
@@ -93,17 +95,23 @@ class Past:
 
     def allowed(self, full: float, expected: float | None, lost: int, gained: int) -> float | None:
         """The seconds that an update may take; None where recomputing, in `full`, is to be preferred."""
-        few, known = lost + gained < MANY, self.knows(lost, gained)
-        whole = full + (0.0 if few else self.after)
-        if few:  # and what is promised is kept with indexes that are made afterwards
-            most = bearable = MOST_SHARE - (self.after / self.full if self.soon_indexed else 0.0)
-        else:
-            most = MOST_OF_MANY if known else SHARE
-            bearable = BEARABLE if known or self._doubtful(lost, gained) else FAR
-        if expected is not None and expected > max(bearable * whole, LEAST):
+        expected = expected or 0.0
+        if lost + gained < MANY:
+            return max(self._allowed_few(full, expected), LEAST)
+        known, whole = self.knows(lost, gained), full + self.after
+        bearable = BEARABLE if known or self._doubtful(lost, gained) else FAR
+        if expected > max(bearable * whole, LEAST):
             return None
-        least = MOST_SHARE if known and not few else SHARE
-        return max(least * whole, min(HOPE * (expected or 0.0), most * whole), LEAST)
+        least, most = (MOST_SHARE, MOST_OF_MANY) if known else (FIRST_SHARE, FIRST_SHARE)
+        return max(least * whole, min(HOPE * expected, most * whole), LEAST)
+
+    def _allowed_few(self, full: float, expected: float) -> float:
+        """The seconds that few changes may take, together with the indexes that come before or after."""
+        indexes = self.after if self.renewed or self.soon_indexed else 0.0
+        glance, most = GLANCE * full, MOST_SHARE * full - indexes
+        if expected > most:
+            return glance
+        return max(glance, min(max(SHARE * full, HOPE * expected), most))
 
     def _doubtful(self, lost: int, gained: int) -> bool:
         """Whether all updates of the nearest size had to be abandoned."""

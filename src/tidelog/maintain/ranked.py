@@ -128,9 +128,9 @@ class Ranked:
             phases.run(inserting)
         return phases.reports
 
-    def usual(self, change: StratumChange) -> tuple[Work, ...]:
-        """The tasks of a commit that only takes away, or only adds."""
-        return (*self._deletion(change, Instances.LOST, NOTHING), *self._others(change))
+    def prepare(self, change: StratumChange, keeper: Keeper) -> None:
+        """Make the indexes of commits that only take away, or only add."""
+        keeper.prepare((*self._deletion(change, Instances.LOST, NOTHING), *self._others(change)))
 
     def _others(self, change: StratumChange) -> tuple[Work, ...]:
         return change.once(

@@ -140,9 +140,9 @@ class Maintenance:
         self._next[1].pop(relation, None)
 
     def _prepare(self) -> None:
-        """Let large strata that were started have an update without changes.
+        """Make the indexes that updates of large strata need now, and not in the next commit.
 
-        Keepers then make the indexes that updates need now, and not in the next commit.
+        Most algorithms have an update without changes for that.
         """
         started, self._started = self._started, []
         try:
@@ -166,9 +166,10 @@ class Maintenance:
             self.keeper.retract_rows(name, [])
             self.keeper.assert_rows(name, [])
         change = self._steady_one(stratum).change
-        algorithm.update(change, self.keeper, unwatched_task, None)
-        if isinstance(algorithm, Ranked | Auto):  # which leaves out what has nothing to do
-            self.keeper.prepare(algorithm.usual(change))
+        if isinstance(algorithm, Ranked | Auto):  # which leave out what has nothing to do
+            algorithm.prepare(change, self.keeper)
+        else:
+            algorithm.update(change, self.keeper, unwatched_task, None)
         self.keeper.commit()
 
     def rollback(self) -> None:
