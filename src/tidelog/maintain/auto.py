@@ -35,7 +35,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from time import perf_counter
 
-from tidelog.maintain.past import DEARER, DECISIVE, FAR, LEAST, MANY, RETRY, SPEED, Past, mean, size
+from tidelog.maintain.past import DEARER, DECISIVE, FAR, LEAST, MANY, SPEED, Past, mean, size
 from tidelog.maintain.protocol import Choice, StratumChange, considered, cost, in_vain, renewal
 from tidelog.maintain.ranked import Ranked
 from tidelog.maintain.seminaive import Recompute
@@ -49,6 +49,7 @@ POLICIES = ("auto", "incremental", "full")
 TICK = 0.05  # seconds before the clock is looked at; until then tuples looked at tell the time
 COMPARED = 25_000_000.0  # tuples compared in a second with those before, when a stratum is recomputed
 MUCH = 0.5  # of all below: so many changes, and recomputing is taken at once
+RETRY = 0.92  # where rounds cost: each time that recomputing is taken, an update seems so much cheaper
 SLOW = 20e-6  # seconds for a rule instance: a first evaluation that took longer was compiling kernels
 
 

@@ -40,7 +40,8 @@ DEARER = 1.5  # what an abandoned update would have cost at least, against what 
 DEARER_OF_MANY = 3.0  # the same for many changes
 LATER = 0.5  # of what the tuples moved so far say: what the whole would have cost
 DECISIVE = 0.5  # of recomputing: an update that was given so much, and given up, is far too dear
-RETRY = 0.92  # each time that recomputing is taken, an update seems a little cheaper: it is tried again
+TOO_DEAR = 6.0  # times recomputing: what is expected then
+HOPEFUL = 0.85  # each time that recomputing is taken, an update seems so much cheaper: it is tried again
 SPEED = 8_000_000.0  # tuples looked at in a second, until it has been measured
 SLOWEST, FASTEST = SPEED / 8, SPEED * 4  # what is measured beyond was a machine that did something else
 ENOUGH = 5_000  # tuples looked at by an update that the speed can be measured with
@@ -140,7 +141,7 @@ class Past:
             before = rates.get(at)
             if not concerned or (rates is self.gained and lost and before):  # losses are what costs most
                 continue
-            if before is None:
+            if before is None or (not at_least and (before.unended or before.guessed)):
                 rates[at] = Rate(each, speed, unended=at_least)
             elif at_least:
                 times = 1 if changes < MANY else MANY
@@ -157,7 +158,7 @@ class Past:
         if lost + gained >= MANY:
             dearer = max(DEARER_OF_MANY, LATER / come if come else 0.0)
         if decisive:  # the like is recomputed at once, for some time
-            dearer = max(dearer, FAR * self.full / seconds)
+            dearer = max(dearer, TOO_DEAR * self.full / seconds)
         self.learn(lost, gained, int(dearer * work), dearer * seconds, at_least=True)
 
     def guess(self, changes: int, share: float) -> None:
@@ -172,7 +173,7 @@ class Past:
         for rates in (self.lost, self.gained):
             rate = _nearest(rates, at)
             if rate is not None and (at in rates or rate.unended):
-                rate.work *= RETRY
+                rate.work *= HOPEFUL
 
 
 def _nearest(rates: Mapping[int, Rate], at: int) -> Rate | None:
