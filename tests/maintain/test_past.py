@@ -27,7 +27,7 @@ def test_sizes_are_told_apart() -> None:
     assert past.expected(100, 0) == pytest.approx(1_000 / SPEED)
     assert past.expected(1, 0) == pytest.approx(800 / SPEED)
     past.learn(2_000, 0, 9_000_000, 9_000_000 / SPEED)
-    past.hope(2_000)
+    past.hope(2_000, 0)
     assert past.expected(100, 0) == pytest.approx(1_000 / SPEED)
 
 
@@ -59,7 +59,7 @@ def test_updates_that_are_not_tried_seem_cheaper_in_time() -> None:
     past = Past(1.0)
     past.learn(1, 0, 1_000_000, 1_000_000 / SPEED)
     before = past.expected(1, 0)
-    past.hope(1)
+    past.hope(1, 0)
     after = past.expected(1, 0)
     assert before is not None
     assert after is not None
@@ -142,7 +142,7 @@ def test_what_failed_is_not_tried_with_more() -> None:
     before = past.expected(500, 0)
     assert before == pytest.approx(1.5)
     assert past.allowed(1.0, before, 500, 0) is None
-    past.hope(500)  # so that it is tried some time
+    past.hope(500, 0)  # so that it is tried some time
     assert past.expected(500, 0) == pytest.approx(HOPEFUL * 1.5)
     past.learn(100, 0, 2_400_000, 2_400_000 / SPEED)  # one has come to an end, and cost as much
     assert past.allowed(1.0, past.expected(500, 0), 500, 0) is not None
@@ -153,7 +153,7 @@ def test_an_update_that_was_given_much_and_given_up_is_not_tried_for_some_time()
     past.give_up(100, 0, 4_800_000, 0.6, 0.9, decisive=True)
     recomputed = 0
     while past.allowed(1.0, past.expected(100, 0), 100, 0) is None:
-        past.hope(100)
+        past.hope(100, 0)
         recomputed += 1
     assert 10 <= recomputed <= 20
 

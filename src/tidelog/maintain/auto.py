@@ -14,13 +14,15 @@
        times f. If x of few changes is more than a fifth of f, they are given a twentieth of f
     6  else run `ranked`, but no longer than a tenth of f, and 5 ms in any case; or twice x, if that is more,
        up to a fifth of f. Many changes are given a twelfth of f at first and, where their size is known, a
-       fifth, or twice x up to a fifth more than f. Until 50 ms have passed it is the tuples looked at that
-       tell the time
+       fifth more than f, or only twice x if an update came to an end before. Until 50 ms have passed it is
+       the tuples looked at that tell the time
     7  if that is not enough, drop what it did and recompute
 
 Indexes that recomputing has left behind are made again at once after few changes if that is soon done, for
 the next commit will be an update; else by the next update: that time is not counted as the update's, but few
-changes are given so much less, so that they cost about a fifth more than recomputing at most.
+changes are given so much less, so that they cost about a fifth more than recomputing at most. With many
+changes, half of that is taken from f while indexes are missing, and all of it is added to f while recomputing
+would lose them.
 What is remembered of costs, and how, is in `past.py`.
 
 Where rounds cost, not tuples, as on Spark (`Keeper.patience`), x is what updates of that size have taken, and
@@ -122,7 +124,7 @@ class Auto:
         expected = past.expected(lost, gained)  # step 4
         allowed = past.allowed(full, expected, lost, gained)
         if allowed is None:  # step 5
-            past.hope(lost + gained)
+            past.hope(lost, gained)
             reports = self._full(stratum, keeper, watch, f"{changes}: {_compared(expected, full)}")
             self._afterwards(change, keeper, past, lost, gained)
             return reports

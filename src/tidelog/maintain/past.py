@@ -35,6 +35,7 @@ BEARABLE = 1.0  # of recomputing: what may be expected of an update of many chan
 MOST_OF_MANY = 1.2  # of recomputing: what it may take
 ADDING = 4.0  # times its share of the tuples, as a share of recomputing: what an update takes that only adds
 FAR = 3.0  # times recomputing: what updates of other sizes may tell, and one is tried nevertheless
+INVESTED = 0.5  # of what missing indexes take: the part that is not for later updates
 HOPE = 2.0  # times what is expected of an update: what it may take, within the shares above
 DEARER = 1.5  # what an abandoned update would have cost at least, against what it has
 DEARER_OF_MANY = 3.0  # the same for many changes
@@ -99,12 +100,17 @@ class Past:
         expected = expected or 0.0
         if lost + gained < MANY:
             return max(self._allowed_few(full, expected), LEAST)
-        known, whole = self.knows(lost, gained), full + self.after
+        known = self.knows(lost, gained)
+        whole = max(0.0, full - INVESTED * self.after if self.renewed else full + self.after)
         bearable = BEARABLE if known or self._doubtful(lost, gained) else FAR
         if expected > max(bearable * whole, LEAST):
             return None
-        least, most = (MOST_SHARE, MOST_OF_MANY) if known else (FIRST_SHARE, FIRST_SHARE)
-        return max(least * whole, min(HOPE * expected, most * whole), LEAST)
+        if not known:
+            return max(FIRST_SHARE * full, LEAST)
+        most = MOST_OF_MANY * whole
+        if self._measured(lost, gained):
+            most = min(HOPE * expected, most)
+        return max(MOST_SHARE * full, most, LEAST)
 
     def _allowed_few(self, full: float, expected: float) -> float:
         """The seconds that few changes may take, together with the indexes that come before or after."""
@@ -113,6 +119,11 @@ class Past:
         if expected > most:
             return glance
         return max(glance, min(max(SHARE * full, HOPE * expected), most))
+
+    def _measured(self, lost: int, gained: int) -> bool:
+        """Whether some update of that size came to an end."""
+        rate = (self.lost if lost else self.gained)[size(lost + gained)]
+        return not rate.unended and not rate.guessed
 
     def _doubtful(self, lost: int, gained: int) -> bool:
         """Whether all updates of the nearest size had to be abandoned."""
@@ -167,12 +178,12 @@ class Past:
         work = ADDING * share * self.full * speed / max(1, changes)
         self.gained.setdefault(size(changes), Rate(max(1.0, work), speed, guessed=True))
 
-    def hope(self, changes: int) -> None:
+    def hope(self, lost: int, gained: int) -> None:
         """An update of so many changes was not tried: it may have become cheaper meanwhile."""
-        at = size(changes)
-        for rates in (self.lost, self.gained):
+        at = size(lost + gained)
+        for changes, rates in ((lost, self.lost), (gained, self.gained)):
             rate = _nearest(rates, at)
-            if rate is not None and (at in rates or rate.unended):
+            if changes and rate is not None and (at in rates or rate.unended):
                 rate.work *= HOPEFUL
 
 
