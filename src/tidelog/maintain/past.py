@@ -12,9 +12,10 @@ does not spoil the others. An update of few changes is always tried, if only for
 Of an update that was abandoned, the next one like it is expected to look at no fewer tuples, and at no higher
 speed. How far one of many changes had come is seen from the tuples that it had moved, of all that recomputing
 then moved. Tuples move slowly at first, so the whole is taken to cost half of what that says, and three times
-what was spent at least. Where only updates of another size tell, and all of these were abandoned, an update
-is tried only if it should take less than recomputing. Each time that recomputing is taken at once, updates of
-that size seem a little cheaper, so that they are tried again some time.
+what was spent at least. If that is less than recomputing, the next one is given the time to prove it, and
+what it takes replaces the estimate. Where only updates of another size tell, and all of these were abandoned,
+an update is tried only if it should take less than recomputing. Each time that recomputing is taken at once,
+updates like the one that was not tried seem a little cheaper, so that they are tried again some time.
 """
 
 from __future__ import annotations
