@@ -15,7 +15,7 @@
     6  else run `ranked`, but no longer than a tenth of f, and 5 ms in any case; or twice x, if that is more,
        up to a fifth of f. Many changes are given a twelfth of f at first and, where their size is known, a
        fifth more than f, or only twice x if an update came to an end before. Until 50 ms have passed it is
-       the tuples looked at that tell the time
+       the tuples looked at that tell the time; with many changes, twice as many
     7  if that is not enough, drop what it did and recompute
 
 Indexes that recomputing has left behind are made again at once after few changes if that is soon done, for
@@ -50,6 +50,7 @@ POLICIES = ("auto", "incremental", "full")
 
 TICK = 0.05  # seconds before the clock is looked at; until then tuples looked at tell the time
 COMPARED = 25_000_000.0  # tuples compared in a second with those before, when a stratum is recomputed
+SLACK = 2.0  # times the tuples that time is worth: what many changes may look at before the clock decides
 MUCH = 0.5  # of all below: so many changes, and recomputing is taken at once
 RETRY = 0.92  # where rounds cost: each time that recomputing is taken, an update seems so much cheaper
 SLOW = 20e-6  # seconds for a rule instance: a first evaluation that took longer was compiling kernels
@@ -128,7 +129,7 @@ class Auto:
             reports = self._full(stratum, keeper, watch, f"{changes}: {_compared(expected, full)}")
             self._afterwards(change, keeper, past, lost, gained)
             return reports
-        work = int(allowed * past.speed(lost, gained))
+        work = int(allowed * past.speed(lost, gained) * (1.0 if lost + gained < MANY else SLACK))
         prepared, clock = keeper.preparing, _Clock(keeper, watch, max(allowed, TICK))
         try:  # step 6
             reports = self._ranked.update(change, keeper, clock, work)
