@@ -49,7 +49,7 @@ from tidelog.program.strata import body_relations
 POLICIES = ("auto", "incremental", "full")
 
 TICK = 0.05  # seconds before the clock is looked at; until then tuples looked at tell the time
-COMPARED = 25_000_000.0  # tuples compared in a second with those before, when a stratum is recomputed
+HANDLED = 25_000_000.0  # tuples compared with those before, or put into indexes, in a second
 SLACK = 2.0  # times the tuples that time is worth: what many changes may look at before the clock decides
 MUCH = 0.5  # of all below: so many changes, and recomputing is taken at once
 RETRY = 0.92  # where rounds cost: each time that recomputing is taken, an update seems so much cheaper
@@ -96,7 +96,7 @@ class Auto:
         reports = self._recompute.start(stratum, keeper, watch)
         took = perf_counter() - started
         if not keeper.patience:
-            took = min(took, LEAST + SLOW * considered(reports)) + _tuples(stratum, keeper) / COMPARED
+            took = min(took, LEAST + SLOW * considered(reports)) + _tuples(stratum, keeper) / HANDLED
         self._took(stratum, took)
         return reports
 
@@ -201,9 +201,11 @@ class Auto:
         """Make the indexes of updates; the time it takes is remembered."""
         started = perf_counter()
         self._ranked.prepare(change, keeper)
-        past = self._past.get(change.stratum.relations)
+        took, past = perf_counter() - started, self._past.get(change.stratum.relations)
         if past is not None:
-            past.after, past.renewed = perf_counter() - started, False
+            if not past.after:  # the first time, when tasks are compiled too
+                took = min(took, _tuples(change.stratum, keeper) / HANDLED)
+            past.after, past.renewed = took, False
 
     def starting(self, stratum: Stratum) -> float | None:
         """The seconds that recomputing takes."""

@@ -11,11 +11,12 @@ does not spoil the others. An update of few changes is always tried, if only for
 
 Of an update that was abandoned, the next one like it is expected to look at no fewer tuples, and at no higher
 speed. How far one of many changes had come is seen from the tuples that it had moved, of all that recomputing
-then moved. Tuples move slowly at first, so the whole is taken to cost half of what that says, and three times
-what was spent at least. If that is less than recomputing, the next one is given the time to prove it, and
-what it takes replaces the estimate. Where only updates of another size tell, and all of these were abandoned,
-an update is tried only if it should take less than recomputing. Each time that recomputing is taken at once,
-updates like the one that was not tried seem a little cheaper, so that they are tried again some time.
+then moved. Tuples move slowly at first, so the whole is taken to cost half of what that says, and up to three
+times what was spent at least, the less the farther it had come. If that is less than recomputing, the next
+one is given the time to prove it, and what it takes replaces the estimate. Where only updates of another size
+tell, and all of these were abandoned, an update is tried only if it should take less than recomputing. Each
+time that recomputing is taken at once, updates like the one that was not tried seem a little cheaper, so that
+they are tried again some time.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ FAR = 3.0  # times recomputing: what updates of other sizes may tell, and one is
 INVESTED = 0.5  # of what missing indexes take: the part that is not for later updates
 HOPE = 2.0  # times what is expected of an update: what it may take, within the shares above
 DEARER = 1.5  # what an abandoned update would have cost at least, against what it has
-DEARER_OF_MANY = 3.0  # the same for many changes
+DEARER_OF_MANY = 3.0  # the same for many changes, when none of the tuples had moved yet
 LATER = 0.5  # of what the tuples moved so far say: what the whole would have cost
 DECISIVE = 0.5  # of recomputing: an update that was given so much, and given up, is far too dear
 TOO_DEAR = 6.0  # times recomputing: what is expected then
@@ -168,7 +169,8 @@ class Past:
         """An update was abandoned, having come so far; `decisive`: after so long that it is far too dear."""
         dearer = DEARER
         if lost + gained >= MANY:
-            dearer = max(DEARER_OF_MANY, LATER / come if come else 0.0)
+            little = DEARER_OF_MANY - (DEARER_OF_MANY - 1) * min(come, 1.0)
+            dearer = max(little, LATER / come if come else 0.0)
         if decisive:  # the like is recomputed at once, for some time
             dearer = max(dearer, TOO_DEAR * self.full / seconds)
         self.learn(lost, gained, int(dearer * work), dearer * seconds, at_least=True)
