@@ -288,7 +288,7 @@ def problems_of(found: Sequence[Figures]) -> list[str]:
     """What was wrong, and where an algorithm has other answers than the first one for the same program."""
     wrong = [f"{f.program}, {f.algorithm}: {problem}" for f in found for problem in f.problems]
     for figures in found:
-        base = next(f for f in found if f.program == figures.program and f.answers)
+        base = next((f for f in found if f.program == figures.program and f.answers), figures)
         if any(a != b for a, b in zip(figures.answers, base.answers, strict=False)):
             wrong.append(f"{figures.program}, {figures.algorithm}: other answers than {base.algorithm}")
     return wrong

@@ -261,6 +261,7 @@ class _Histories(Generator):
                 f"{a}(x, z) :- {b}(x, y), {c}(y, z).",
                 f"{a}(x, z) :- {c}(x, y), {a if own else b}(y, z).",
                 f"{a}(x, y) :- {c}(y, x).",
+                f"{a}(x, y) :- {c}(y, x), {a if own else b}(x, x).",
                 f"{a}(x, w) :- {b}(x, y), {c}(y, z), {b}(w, z).",
                 f"{a}(x, z) :- {c}(x, y), {no}{d}(x, z), {b}(y, z).",
                 f"{a}(x, z) :- {no}{d}(y, y), {b}(x, y), {c}(y, z).",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from tidelog.execute.local.keep.cursor import advance, make_head
 from tidelog.execute.local.keep.events import (
+    CANDIDATE,
     E_DRIVE,
     E_NUMBER,
     E_OWN,
@@ -48,6 +49,7 @@ from tidelog.execute.local.keep.layout import (
     STEP_WORDS,
 )
 from tidelog.execute.local.keep.ledger import find_or_append, push, touch
+from tidelog.execute.local.keep.rowmap import find_row
 from tidelog.execute.local.keep.timing import NEW_RUN, OLD_RUN, new_first, old_first
 from tidelog.execute.local.keep.traces import add_to_trace
 from tidelog.execute.local.layout import LEDGER
@@ -137,6 +139,22 @@ def list_candidate(ledger: int, row: int) -> bool:
 
 
 @kernel
+def wait_for(run: int, relation: int, row: int, iteration: int) -> bool:
+    """A tuple has an instance in the same iteration of both runs. False: no memory.
+
+    Where only first iterations are kept, nothing tells so if it has lost an earlier one: it was searched for
+    when some of the instance's own tuples had gone, and these are back. So it is searched for again.
+    """
+    ledger = word(relation, LEDGER)
+    first = new_first(ledger, row)
+    if old_first(ledger, row) >= iteration or (first and first <= iteration):
+        return True
+    if iteration == word(run, R_K):
+        return list_candidate(ledger, row)
+    return new_event(run, iteration, CANDIDATE, relation, row, 0) != 0
+
+
+@kernel
 def plan_instance(code: int, cursor: int, run: int, iteration: int, drive: int, runs: int, row: int) -> bool:
     """Make the current instance an event of a later iteration. False: no memory."""
     form = word(cursor, C_FORM)
@@ -170,9 +188,14 @@ def look_at(code: int, cursor: int, run: int, drive: int) -> int:
         old = iteration_of(code, cursor, OLD_RUN)
     if possible & NEW_RUN:
         new = iteration_of(code, cursor, NEW_RUN)
-    if old == new or (drive and not drives(code, cursor, drive)):
+    if drive and not drives(code, cursor, drive):
         return DONE
     relation = word(code, form + F_HEAD)
+    if old == new:
+        if word(run, R_KEEP) or new == NO_ITERATION or new < k:
+            return DONE
+        row = find_row(relation, make_head(code, cursor))
+        return DONE if row < 0 or wait_for(run, relation, row, new) else NO_MEMORY
     row = -1
     within = True
     if (old != NO_ITERATION and old >= k) or (new != NO_ITERATION and new >= k):

@@ -19,7 +19,8 @@ An instance that several tuples drive counts once: with the one that drives last
 that drive in the same iteration with the first in the order of the body.
 
 Where only first iterations are kept, a tuple that loses its own is searched for backwards
-(re-discovery): the instances of the new run that derive it tell which iteration is next.
+(re-discovery): the instances of the new run that derive it tell which iteration is next. It is searched for
+again when own tuples of an instance have gone and come back that is then in the same iteration of both runs.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ from tidelog.execute.local.keep.instances import (
     driven_in,
     list_candidate,
     look_at_all,
+    wait_for,
 )
 from tidelog.execute.local.keep.layout import (
     DONE,
@@ -62,6 +64,7 @@ from tidelog.execute.local.keep.layout import (
     R_EVENT,
     R_FORM,
     R_K,
+    R_KEEP,
     R_LAST,
     R_OPEN,
     R_POOL,
@@ -241,7 +244,10 @@ def happen(run: int, event: int) -> int:
             runs &= ~NEW_RUN
     is_old = runs & OLD_RUN and old + 1 == k
     is_new = runs & NEW_RUN and new + 1 == k
-    if is_old == is_new or (is_old and is_new):
+    if is_old and is_new:
+        waits = word(run, R_KEEP) or wait_for(run, word(event, E_RELATION), word(event, E_ROW), k)
+        return DONE if waits else NO_MEMORY
+    if not is_old and not is_new:
         return DONE
     consider(run, word(event, E_NUMBER) >> 8)
     done = change_count(run, word(event, E_RELATION), word(event, E_ROW), -1 if is_old else 1)
