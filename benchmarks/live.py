@@ -45,7 +45,7 @@ class Change:
 class Commit:
     """What a commit cost and did.
 
-    `busy` are the seconds in which this process had a processor; `impact` counts the derived tuples that came
+    `busy` are the seconds that this process had on processors; `impact` counts the derived tuples that came
     or went; `why` says why recursive strata were brought up to date as they were.
     """
 

@@ -217,7 +217,7 @@ class Figures:
         busy = sum(time > MOST_SECONDS for time in self.busy)
         said = []
         if slow:
-            said = [f"{slow} commits took over {MOST_SECONDS * 1000:g} ms, {busy} of them on the processor"]
+            said = [f"{slow} commits took over {MOST_SECONDS * 1000:g} ms, {busy} so long on the processor"]
         return said + ([f"{wide} commits touched over {MOST_TOUCHED:,} tuples"] if wide else [])
 
 

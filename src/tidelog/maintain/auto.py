@@ -10,12 +10,13 @@
        the last updates. If there were none: of gains, where as many gains or losses alone were recomputed
        for, four times f for the share of the stratum that came or went then; else what other sizes tell
     5  recompute if l + g is more than half of what there is; with many changes, whose costs even out, also if
-       x is more than f or, if only other sizes tell and some update of these came to an end, than three
-       times f. If x of few changes is more than a fifth of f, they are given a twentieth of f
+       x is more than f (and than 5 ms) or, if only other sizes tell, and not only by updates that were given
+       up, than three times f. If x of few changes is more than a fifth of f, they are given a twentieth of f
     6  else run `ranked`, but no longer than a tenth of f, and 5 ms in any case; or twice x, if that is more,
        up to a fifth of f. Many changes are given a twelfth of f at first and, where their size is known, a
-       fifth more than f, or only twice x if an update came to an end before. Until 50 ms have passed it is
-       the tuples looked at that tell the time; with many changes, twice as many
+       fifth more than f; or, if an update came to an end before, only twice x, and a fifth of f at least. It
+       is the tuples looked at that tell the time, and after 50 ms the clock too; with many changes, twice as
+       many tuples
     7  if that is not enough, drop what it did and recompute
 
 Indexes that recomputing has left behind are made again at once after few changes if that is soon done, for

@@ -70,7 +70,7 @@ class Past:
 
     full: float  # seconds of the last recomputing
     tuples: int | None = None  # that the stratum had after it; None until the next commit
-    after: float = 0.0  # seconds that the update after one has spent on indexes
+    after: float = 0.0  # seconds that making the indexes of updates takes after it
     renewed: bool = True  # whether there was no update since
     lost: dict[int, Rate] = field(default_factory=dict)
     gained: dict[int, Rate] = field(default_factory=dict)
@@ -123,12 +123,12 @@ class Past:
         return max(glance, min(max(SHARE * full, HOPE * expected), most))
 
     def _measured(self, lost: int, gained: int) -> bool:
-        """Whether some update of that size came to an end."""
+        """Whether some update of that size came to an end; losses tell, if there are any."""
         rate = (self.lost if lost else self.gained)[size(lost + gained)]
         return not rate.unended and not rate.guessed
 
     def _doubtful(self, lost: int, gained: int) -> bool:
-        """Whether all updates of the nearest size had to be abandoned."""
+        """Whether all updates of the nearest size had to be abandoned; losses tell, if there are any."""
         rate = _nearest(self.lost if lost else self.gained, size(lost + gained))
         return rate is not None and rate.unended
 
