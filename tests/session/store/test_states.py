@@ -103,7 +103,7 @@ def test_what_has_changed_since_is_brought_up_to_date(algorithm: str, tmp_path: 
 
 
 # How often there was a state of the same rules.
-LOADED = (0, 8, 0, 2, 6, 0, 1, 5, 2, 3, 10, 2, 2, 8, 1, 2)
+LOADED = (0, 8, 0, 2, 6, 0, 1, 5, 2, 3, 10, 3, 1, 8, 1, 3)
 
 
 @pytest.mark.parametrize("seed", range(len(LOADED)))
