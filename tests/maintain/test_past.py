@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidelog.maintain.past import FASTEST, FIRST_SHARE, GLANCE, HOPEFUL, SHARE, SLOWEST, SPEED, Past
+from tidelog.maintain.past import FASTEST, FIRST_SHARE, GLANCE, HANDLED, HOPEFUL, SHARE, SLOWEST, SPEED, Past
 
 
 def test_nothing_is_expected_at_first() -> None:
@@ -107,6 +107,12 @@ def test_recomputing_takes_longer_when_there_is_more() -> None:
     unknown = Past(1.0)
     assert unknown.whole(5_000) == 1.0
     assert unknown.whole(5_000 + int(SPEED)) == pytest.approx(2.0)
+
+
+def test_a_first_evaluation_has_nothing_to_compare() -> None:
+    past = Past(1.0, compared=False)
+    for _ in range(2):
+        assert past.whole(int(HANDLED)) == pytest.approx(2.0)
 
 
 def test_the_first_update_of_many_changes_may_take_little() -> None:

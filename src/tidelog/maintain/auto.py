@@ -38,7 +38,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from time import perf_counter
 
-from tidelog.maintain.past import DEARER, DECISIVE, FAR, LEAST, MANY, SPEED, Past, mean, size
+from tidelog.maintain.past import DEARER, DECISIVE, FAR, HANDLED, LEAST, MANY, SPEED, Past, mean, size
 from tidelog.maintain.protocol import Choice, StratumChange, considered, cost, in_vain, renewal
 from tidelog.maintain.ranked import Ranked
 from tidelog.maintain.seminaive import Recompute
@@ -50,7 +50,6 @@ from tidelog.program.strata import body_relations
 POLICIES = ("auto", "incremental", "full")
 
 TICK = 0.05  # seconds before the clock is looked at; until then tuples looked at tell the time
-HANDLED = 25_000_000.0  # tuples compared with those before, or put into indexes, in a second
 SLACK = 2.0  # times the tuples that time is worth: what many changes may look at before the clock decides
 MUCH = 0.5  # of all below: so many changes, and recomputing is taken at once
 RETRY = 0.92  # where rounds cost: each time that recomputing is taken, an update seems so much cheaper
@@ -97,8 +96,9 @@ class Auto:
         reports = self._recompute.start(stratum, keeper, watch)
         took = perf_counter() - started
         if not keeper.patience:
-            took = min(took, LEAST + SLOW * considered(reports)) + _tuples(stratum, keeper) / HANDLED
+            took = min(took, LEAST + SLOW * considered(reports))
         self._took(stratum, took)
+        self._past[stratum.relations].compared = bool(keeper.patience)
         return reports
 
     def update(
@@ -230,7 +230,7 @@ class Auto:
 
     def _took(self, stratum: Stratum, seconds: float) -> None:
         past = self._past.setdefault(stratum.relations, Past(seconds))
-        past.full, past.tuples, past.renewed = seconds, None, True
+        past.full, past.tuples, past.compared, past.renewed = seconds, None, True, True
 
     def _choose(self, stratum: Stratum, algorithm: str, why: str) -> None:
         self.choice = Choice(stratum.index, algorithm, why)

@@ -47,6 +47,7 @@ TOO_DEAR = 6.0  # times recomputing: what is expected then
 HOPEFUL = 0.85  # each time that recomputing is taken, an update seems so much cheaper: it is tried again
 SPEED = 8_000_000.0  # tuples looked at in a second, until it has been measured
 SLOWEST, FASTEST = SPEED / 8, SPEED * 4  # what is measured beyond was a machine that did something else
+HANDLED = 20_000_000.0  # tuples compared with those before, or put into indexes, in a second
 ENOUGH = 5_000  # tuples looked at by an update that the speed can be measured with
 
 
@@ -70,6 +71,7 @@ class Past:
 
     full: float  # seconds of the last recomputing
     tuples: int | None = None  # that the stratum had after it; None until the next commit
+    compared: bool = True  # whether they were compared with those before; else that time is added then
     after: float = 0.0  # seconds that making the indexes of updates takes after it
     renewed: bool = True  # whether there was no update since
     lost: dict[int, Rate] = field(default_factory=dict)
@@ -80,6 +82,8 @@ class Past:
         """The seconds that recomputing should take, now that there are so many tuples."""
         if self.tuples is None:
             self.tuples = tuples
+            if not self.compared:
+                self.full, self.compared = self.full + tuples / HANDLED, True
         return self.full + max(0, tuples - self.tuples) / SPEED
 
     def knows(self, lost: int, gained: int) -> bool:
