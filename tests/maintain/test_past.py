@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from tidelog.maintain.past import FASTEST, FIRST_SHARE, GLANCE, HANDLED, HOPEFUL, SHARE, SLOWEST, SPEED, Past
+from tidelog.maintain.past import (
+    FASTEST,
+    FIRST_SHARE,
+    GLANCE,
+    HANDLED,
+    HOPEFUL,
+    MOST_SHARE,
+    SHARE,
+    SLOWEST,
+    SPEED,
+    Past,
+)
 
 
 def test_nothing_is_expected_at_first() -> None:
@@ -67,37 +78,23 @@ def test_updates_that_are_not_tried_seem_cheaper_in_time() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "bound"), [(60.0, SLOWEST), (1e-9, FASTEST)])
-def test_a_stalled_machine_does_not_spoil_the_speed(seconds: float, bound: float) -> None:
+def test_a_stalled_machine_does_not_spoil_what_is_expected(seconds: float, bound: float) -> None:
     past = Past(1.0)
     for _ in range(50):
         past.learn(1, 0, 10_000, seconds)
-    assert past.speed(1, 0) == pytest.approx(bound)
+    assert past.expected(1, 0) == pytest.approx(10_000 / bound)
     for _ in range(50):
         past.learn(1, 0, 10_000, 10_000 / SPEED)
-    assert past.speed(1, 0) == pytest.approx(SPEED, rel=0.1)
+    assert past.expected(1, 0) == pytest.approx(10_000 / SPEED, rel=0.1)
 
 
-def test_an_abandoned_update_tells_the_speed() -> None:
-    past = Past(1.0)
-    for _ in range(10):
-        past.give_up(1, 0, 100_000, 2 * 100_000 / SPEED, 0.5, decisive=False)
-    assert past.speed(1, 0) == pytest.approx(SPEED / 2, rel=0.01)
-
-
-def test_few_tuples_do_not_tell_the_speed() -> None:
-    past = Past(1.0)
-    past.learn(1, 0, 10, 1.0)
-    assert past.speed(1, 0) == SPEED
-
-
-def test_losses_and_gains_have_speeds_of_their_own() -> None:
+def test_losses_and_gains_have_costs_of_their_own() -> None:
     past = Past(1.0)
     for _ in range(50):
         past.learn(20, 0, 40_000, 40_000 / SPEED)
         past.learn(0, 20, 40_000, 20_000 / SPEED)
     assert past.expected(20, 0) == pytest.approx(40_000 / SPEED)
     assert past.expected(0, 20) == pytest.approx(20_000 / SPEED)
-    assert past.speed(0, 20) == pytest.approx(2 * SPEED)
 
 
 def test_recomputing_takes_longer_when_there_is_more() -> None:
@@ -140,6 +137,20 @@ def test_few_changes_are_always_tried() -> None:
     assert past.allowed(1.0, past.expected(1, 0), 1, 0) == pytest.approx(GLANCE)
     past.learn(1, 0, 100, 100 / SPEED)  # and one that is cheap tells
     assert past.allowed(1.0, past.expected(1, 0), 1, 0) == pytest.approx(SHARE)
+
+
+def test_few_changes_take_little_more_than_recomputing_with_the_indexes_they_need() -> None:
+    past = Past(1.0, after=0.07)
+    assert past.renewed
+    assert past.allowed(1.0, None, 1, 0) == pytest.approx(MOST_SHARE - 0.07)
+    assert past.leaves_time(0.079)
+    assert not past.leaves_time(0.081)
+    past.renewed = False
+    assert past.allowed(1.0, None, 1, 0) == pytest.approx(SHARE)
+    past.after = 0.5
+    assert not past.leaves_time(0.0)
+    past.renewed = True
+    assert past.allowed(1.0, None, 1, 0) == pytest.approx(GLANCE)
 
 
 def test_what_failed_is_not_tried_with_more() -> None:

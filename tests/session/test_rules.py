@@ -142,6 +142,8 @@ def test_what_is_no_text_is_no_rule() -> None:
         tx.add_rule(7)  # type: ignore[arg-type]
     with db.transaction() as tx, pytest.raises(TypeError, match="a rule is text, not NoneType"):
         tx.remove_rule(None)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="by its text or its number, not by bool"):
+        db.commit(remove_rules=[True])
     assert len(db.rules) == 2
 
 

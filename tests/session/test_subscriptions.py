@@ -86,6 +86,23 @@ def test_a_failing_subscriber_harms_nobody(caplog: pytest.LogCaptureFixture) -> 
     assert record.exc_info is not None and str(record.exc_info[1]) == "no good"
 
 
+def test_a_subscriber_that_ends_the_program_lets_the_others_hear_first() -> None:
+    db = database(GRAPH)
+    told: list[int] = []
+
+    def leave(changes: Changes, version: int) -> None:
+        raise SystemExit(3)
+
+    db.subscribe("edge", leave)
+    db.subscribe("path", lambda changes, version: told.append(version))
+    with pytest.raises(SystemExit):
+        db.commit(insert={"edge": [(1, 2)]})
+    assert (told, list(db["path"])) == ([1], [(1, 2)])
+    with pytest.raises(SystemExit):
+        db.commit(insert={"edge": [(2, 3)]})
+    assert told == [1, 2]
+
+
 def test_nobody_is_told_of_what_did_not_happen() -> None:
     db = database("q(1 / x) :- p(x).")
     told: list[int] = []

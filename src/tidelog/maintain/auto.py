@@ -6,24 +6,25 @@
     3  f is the time that recomputing took the last time, and more if there are more tuples now; after
        the first evaluation, what that took and what comparing its tuples will take
     4  x is the time that the update should take: what a lost tuple and what a gained one have cost of
-       late, in updates of about as many changes, in tuples looked at, times l and g, at the speed of
-       the last updates. If there were none: of gains, where as many gains or losses alone were recomputed
-       for, four times f for the share of the stratum that came or went then; else what other sizes tell
+       late, in updates of about as many changes, times l and g. If there were none: of gains, where as
+       many gains or losses alone were recomputed for, four times f for the share of the stratum that came
+       or went then; else what other sizes tell
     5  recompute if l + g is more than half of what there is; with many changes, whose costs even out, also if
        x is more than f (and than 5 ms) or, if only other sizes tell, and not only by updates that were given
-       up, than three times f. If x of few changes is more than a fifth of f, they are given a twentieth of f
+       up, than three times f. If few changes are expected to take more than step 6 can give them, they are
+       given a twentieth of f
     6  else run `ranked`, but no longer than a tenth of f, and 5 ms in any case; or twice x, if that is more,
-       up to a fifth of f. Many changes are given a twelfth of f at first and, where their size is known, a
-       fifth more than f; or, if an update came to an end before, only twice x, and a fifth of f at least. It
-       is the tuples looked at that tell the time, and after 50 ms the clock too; with many changes, twice as
-       many tuples
+       up to 15% of f. Many changes are given a twelfth of f at first and, where their size is known, a
+       fifth more than f; or, if an update came to an end before, only twice x, and a fifth of f at least
     7  if that is not enough, drop what it did and recompute
 
-Indexes that recomputing has left behind are made again at once after few changes if that is soon done, for
-the next commit will be an update; else by the next update: that time is not counted as the update's, but few
-changes are given so much less, so that they cost about a fifth more than recomputing at most. With many
-changes, half of that is taken from f while indexes are missing, and all of it is added to f while recomputing
-would lose them.
+Indexes that recomputing has left behind are made again at once after few changes, for the next commit will
+be an update, if that and all that was spent in vain come to 15% of f at most; else by the next update: that
+time is not counted as the update's, but few changes are given so much less. So they cost about a fifth more
+than recomputing at most, on a machine with some noise. With many changes, half of that time is taken from f
+while indexes are missing, and all of it is added to f while recomputing would lose them.
+An update runs in one thread, and its time is what that has had of a processor: a machine that does something
+else meanwhile is no reason to give it up.
 What is remembered of costs, and how, is in `past.py`.
 
 Where rounds cost, not tuples, as on Spark (`Keeper.patience`), x is what updates of that size have taken, and
@@ -36,7 +37,7 @@ and from there in the commit's report.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from time import perf_counter
+from time import perf_counter, thread_time
 
 from tidelog.maintain.past import DEARER, DECISIVE, FAR, HANDLED, LEAST, MANY, SPEED, Past, mean, size
 from tidelog.maintain.protocol import Choice, StratumChange, considered, cost, in_vain, renewal
@@ -49,8 +50,6 @@ from tidelog.program.strata import body_relations
 
 POLICIES = ("auto", "incremental", "full")
 
-TICK = 0.05  # seconds before the clock is looked at; until then tuples looked at tell the time
-SLACK = 2.0  # times the tuples that time is worth: what many changes may look at before the clock decides
 MUCH = 0.5  # of all below: so many changes, and recomputing is taken at once
 RETRY = 0.92  # where rounds cost: each time that recomputing is taken, an update seems so much cheaper
 SLOW = 20e-6  # seconds for a rule instance: a first evaluation that took longer was compiling kernels
@@ -61,11 +60,12 @@ class _Clock:
 
     def __init__(self, keeper: Keeper, watch: Watch, most: float) -> None:
         self._keeper, self._watch, self._most = keeper, watch, most
-        self._started = perf_counter() - keeper.preparing
+        self._now = perf_counter if keeper.patience else thread_time
+        self._started = self._now() - keeper.preparing
 
     def spent(self) -> float:
         """The seconds that the update has taken."""
-        return perf_counter() - self._keeper.preparing - self._started
+        return self._now() - self._keeper.preparing - self._started
 
     def __call__(self, progress: Progress) -> None:
         self._watch(progress)
@@ -119,7 +119,7 @@ class Auto:
         changes = _count(lost + gained, "change")
         if much is not None:
             reports = self._full(stratum, keeper, watch, f"{changes}, of {_count(much, 'tuple')}")
-            self._afterwards(change, keeper, past, lost, gained)
+            self._afterwards(change, keeper, past, lost, gained, 0.0)
             return reports
         if keeper.patience:
             return self._patiently(change, keeper, watch, past, lost + gained)
@@ -128,12 +128,11 @@ class Auto:
         if allowed is None:  # step 5
             past.hope(lost, gained)
             reports = self._full(stratum, keeper, watch, f"{changes}: {_compared(expected, full)}")
-            self._afterwards(change, keeper, past, lost, gained)
+            self._afterwards(change, keeper, past, lost, gained, 0.0)
             return reports
-        work = int(allowed * past.speed(lost, gained) * (1.0 if lost + gained < MANY else SLACK))
-        prepared, clock = keeper.preparing, _Clock(keeper, watch, max(allowed, TICK))
+        prepared, clock = keeper.preparing, _Clock(keeper, watch, allowed)
         try:  # step 6
-            reports = self._ranked.update(change, keeper, clock, work)
+            reports = self._ranked.update(change, keeper, clock, None)
         except Abandoned as given_up:  # step 7
             took = clock.spent()
             done = cost(given_up.reports)
@@ -141,7 +140,7 @@ class Auto:
             reports = self._instead(stratum, keeper, watch, changes, given_up, took, full)
             come = moved / max(1, sum(_moved(stratum, keeper)))
             past.give_up(lost, gained, done, took, come, decisive=allowed >= DECISIVE * full)
-            self._afterwards(change, keeper, past, lost, gained)
+            self._afterwards(change, keeper, past, lost, gained, took + keeper.preparing - prepared)
             return reports
         past.learn(lost, gained, cost(reports), clock.spent())
         if past.renewed:
@@ -186,7 +185,9 @@ class Auto:
         why = f"{changes}: an update was abandoned after {_ms(took)}, {_ms(full)} for recomputing"
         return [in_vain(given_up, seconds=took), *self._full(stratum, keeper, watch, why)]
 
-    def _afterwards(self, change: StratumChange, keeper: Keeper, past: Past, lost: int, gained: int) -> None:
+    def _afterwards(
+        self, change: StratumChange, keeper: Keeper, past: Past, lost: int, gained: int, spent: float
+    ) -> None:
         """After recomputing: guess what adding many changes takes; for few, make the indexes of updates."""
         if keeper.patience:
             return
@@ -195,7 +196,7 @@ class Auto:
                 gone, come = _moved(change.stratum, keeper)
                 everything = _tuples(change.stratum, keeper) + come
                 past.guess(lost + gained, (gone + come) / max(1, everything))
-        elif past.soon_indexed:
+        elif past.leaves_time(spent):
             self.prepare(change, keeper)
 
     def prepare(self, change: StratumChange, keeper: Keeper) -> None:

@@ -63,6 +63,8 @@ from tidelog.plan.executor import Watch
 from tidelog.plan.maintenance import Abandoned, Keeper, PhaseReport
 from tidelog.program.model import Stratum
 
+SHARE = 0.2  # of the last Bootstrap: what an Update may cost
+
 
 class Elastic:
     """Bootstrap and Update, with the switch between them.
@@ -71,11 +73,11 @@ class Elastic:
     cost `least`. The cost is what `Keeper.keep_going` counts.
     """
 
-    name = "elastic"
     state = "first"
 
-    def __init__(self, share: float = 0.2, least: int = 5_000) -> None:
+    def __init__(self, share: float = SHARE, least: int = 5_000) -> None:
         self.share, self.least = share, least
+        self.name = "elastic" if share == SHARE else f"elastic({share:g})"
         self.bootstraps: dict[tuple[str, ...], int] = {}  # by relations: what it cost
         self.choice = Choice(0, self.name, "")
 
@@ -90,7 +92,7 @@ class Elastic:
     ) -> list[PhaseReport]:
         """Steps 15 and 16. Past `budget`, if that is less than the share, it gives up altogether."""
         stratum = change.stratum
-        tasks = change.once(self.name, lambda: (steps(change, self.state, "update"),))
+        tasks = change.once(self.state, lambda: (steps(change, self.state, "update"),))
         allowed = self._allowed(stratum)
         if budget is not None and (allowed is None or budget < allowed):
             return Phases(keeper, watch, budget).run(*tasks)

@@ -96,11 +96,11 @@ PROVING = having(Mark.PROVING)
 class FBF:
     """Forward, backward, forward; branches of proofs deeper than `depth` are given up."""
 
-    name = "fbf"
     state = ""
 
     def __init__(self, depth: int | None = None) -> None:
         self.depth = depth
+        self.name = "fbf" if depth is None else f"fbf({depth})"
 
     def start(self, stratum: Stratum, keeper: Keeper, watch: Watch) -> list[PhaseReport]:
         """Semi-naive."""
@@ -110,7 +110,7 @@ class FBF:
         self, change: StratumChange, keeper: Keeper, watch: Watch, budget: int | None
     ) -> list[PhaseReport]:
         """Steps 4 to 7."""
-        tasks = change.once((self.name, self.depth), lambda: self._tasks(change))
+        tasks = change.once(self.name, lambda: self._tasks(change))
         return Phases(keeper, watch, budget).run(*tasks)
 
     def _tasks(self, change: StratumChange) -> tuple[Work, ...]:

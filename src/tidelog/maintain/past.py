@@ -1,22 +1,21 @@
 """What updates and recomputing have cost a stratum, and what the next update should: the memory of `auto`.
 
-Costs are kept as tuples looked at for each change below the stratum, and as the speed at which they were
-looked at. Sizes of updates are told apart, by factors of four, because cost need not grow with the number of
-changes: losses that hit the same tuples cost less together, and losses that leave a tuple without support
-cost more.
+Costs are kept as seconds for each change below the stratum, as far as tuples looked at explain them. Sizes
+of updates are told apart, by factors of four, because cost need not grow with the number of changes: losses
+that hit the same tuples cost less together, and losses that leave a tuple without support cost more.
 
 Costs differ by orders of magnitude from one fact to the next, so what a change has cost *of late*
 is a mean of logarithms, in which an update of several facts weighs up to three times as much: one bad fact
 does not spoil the others. An update of few changes is always tried, if only for a short time.
 
-Of an update that was abandoned, the next one like it is expected to look at no fewer tuples, and at no higher
-speed. How far one of many changes had come is seen from the tuples that it had moved, of all that recomputing
-then moved. Tuples move slowly at first, so the whole is taken to cost half of what that says, and up to three
-times what was spent at least, the less the farther it had come. If that is less than recomputing, the next
-one is given the time to prove it, and what it takes replaces the estimate. Where only updates of another size
-tell, and all of these were abandoned, an update is tried only if it should take less than recomputing. Each
-time that recomputing is taken at once, updates like the one that was not tried seem a little cheaper, so that
-they are tried again some time.
+Of an update that was abandoned, the next one like it is expected to take no less. How far one of many changes
+had come is seen from the tuples that it had moved, of all that recomputing then moved. Tuples move slowly at
+first, so the whole is taken to cost half of what that says, and up to three times what was spent at least,
+the less the farther it had come. If that is less than recomputing, the next one is given the time to prove
+it, and what it takes replaces the estimate. Where only updates of another size tell, and all of these were
+abandoned, an update is tried only if it should take less than recomputing. Each time that recomputing is
+taken at once, updates like the one that was not tried seem a little cheaper, so that they are tried again
+some time.
 """
 
 from __future__ import annotations
@@ -28,7 +27,10 @@ from math import exp, log
 SHARE = 0.1  # of recomputing: the time that an update may take in any case
 GLANCE = 0.05  # the same for few changes of which too much is expected: the next fact may well be cheap
 FIRST_SHARE = 0.08  # the same for many changes of a size that is not known
-MOST_SHARE = 0.2  # the most for few changes (see docs/maintenance.md), the least for many of a known size
+MOST_SHARE = (
+    0.15  # the most for few changes, indexes included: a fifth (docs/maintenance.md), less what noise adds
+)
+KNOWN_SHARE = 0.2  # the least for many changes of a known size
 LEAST = 0.005  # seconds that it may take in any case: nobody waits for these
 RECENT = 0.2  # the weight of the newest change in what a change has cost of late
 MOST_WEIGHT = 3  # an update of more changes weighs no more than so many
@@ -45,24 +47,18 @@ LATER = 0.5  # of what the tuples moved so far say: what the whole would have co
 DECISIVE = 0.5  # of recomputing: an update that was given so much, and given up, is far too dear
 TOO_DEAR = 6.0  # times recomputing: what is expected then
 HOPEFUL = 0.85  # each time that recomputing is taken, an update seems so much cheaper: it is tried again
-SPEED = 8_000_000.0  # tuples looked at in a second, until it has been measured
-SLOWEST, FASTEST = SPEED / 8, SPEED * 4  # what is measured beyond was a machine that did something else
+SPEED = 8_000_000.0  # tuples derived or looked at in a second, until it has been measured
+SLOWEST, FASTEST = SPEED / 8, SPEED * 8  # what is measured beyond was a machine that did something else
 HANDLED = 20_000_000.0  # tuples compared with those before, or put into indexes, in a second
-ENOUGH = 5_000  # tuples looked at by an update that the speed can be measured with
 
 
 @dataclass
 class Rate:
-    """What updates of a size have cost of late: tuples looked at for each change below, and in a second."""
+    """What updates of a size have cost of late, in seconds for each change below."""
 
-    work: float
-    speed: float
+    each: float
     unended: bool = False  # whether none of them came to an end
     guessed: bool = False  # whether there was none
-
-    def seconds(self, changes: int) -> float:
-        """What so many changes should take."""
-        return changes * self.work / self.speed
 
 
 @dataclass
@@ -98,7 +94,7 @@ class Past:
             rate = _nearest(rates, at)
             if changes and rate is None:
                 return None
-            expected += 0.0 if rate is None else rate.seconds(changes)
+            expected += 0.0 if rate is None else changes * rate.each
         return expected
 
     def allowed(self, full: float, expected: float | None, lost: int, gained: int) -> float | None:
@@ -116,11 +112,11 @@ class Past:
         most = MOST_OF_MANY * whole
         if self._measured(lost, gained):
             most = min(HOPE * expected, most)
-        return max(MOST_SHARE * full, most, LEAST)
+        return max(KNOWN_SHARE * full, most, LEAST)
 
     def _allowed_few(self, full: float, expected: float) -> float:
-        """The seconds that few changes may take, together with the indexes that come before or after."""
-        indexes = self.after if self.renewed or self.soon_indexed else 0.0
+        """The seconds that few changes may take, once the indexes that are missing are made."""
+        indexes = self.after if self.renewed else 0.0
         glance, most = GLANCE * full, MOST_SHARE * full - indexes
         if expected > most:
             return glance
@@ -136,36 +132,26 @@ class Past:
         rate = _nearest(self.lost if lost else self.gained, size(lost + gained))
         return rate is not None and rate.unended
 
-    @property
-    def soon_indexed(self) -> bool:
-        """Whether indexes that recomputing leaves behind are made at once."""
-        return self.after < (MOST_SHARE - SHARE) * self.full
-
-    def speed(self, lost: int, gained: int) -> float:
-        """Tuples that such an update should look at in a second."""
-        at = size(lost + gained)
-        own, other = (self.lost, self.gained) if lost else (self.gained, self.lost)
-        rate = _nearest(own, at) or _nearest(other, at)
-        return SPEED if rate is None else rate.speed
+    def leaves_time(self, spent: float) -> bool:
+        """Whether few changes leave the time to make indexes at once, with so much spent in vain."""
+        return spent + self.after <= MOST_SHARE * self.full
 
     def learn(self, lost: int, gained: int, work: int, seconds: float, *, at_least: bool = False) -> None:
-        """An update has looked at so many tuples in so long, or would have looked at so many at least."""
+        """An update has looked at so many tuples in so long, or would have taken so long at least."""
         changes, at = max(1, lost + gained), size(lost + gained)
-        each, speed = max(1, work) / changes, self.speed(lost, gained)
-        if work >= ENOUGH:
-            speed = min(max(mean(speed, work / seconds, 5), SLOWEST), FASTEST)
+        each = min(max(seconds, max(1, work) / FASTEST), max(1, work) / SLOWEST) / changes
         for rates, concerned in ((self.lost, lost > 0), (self.gained, gained > 0)):
             before = rates.get(at)
             if not concerned or (rates is self.gained and lost and before):  # losses are what costs most
                 continue
             if before is None or (not at_least and (before.unended or before.guessed)):
-                rates[at] = Rate(each, speed, unended=at_least)
+                rates[at] = Rate(each, unended=at_least)
             elif at_least:
                 times = 1 if changes < MANY else MANY
-                work_each = mean(before.work, max(each, before.work), times)
-                rates[at] = Rate(work_each, min(speed, before.speed), before.unended or before.guessed)
+                dearer = mean(before.each, max(each, before.each), times)
+                rates[at] = Rate(dearer, before.unended or before.guessed)
             else:
-                rates[at] = Rate(mean(before.work, each, min(changes, MOST_WEIGHT)), speed)
+                rates[at] = Rate(mean(before.each, each, min(changes, MOST_WEIGHT)))
 
     def give_up(
         self, lost: int, gained: int, work: int, seconds: float, come: float, *, decisive: bool
@@ -181,9 +167,8 @@ class Past:
 
     def guess(self, changes: int, share: float) -> None:
         """Recomputing for so many changes has moved a share of all tuples; what adding them should take."""
-        speed = self.speed(0, changes)
-        work = ADDING * share * self.full * speed / max(1, changes)
-        self.gained.setdefault(size(changes), Rate(max(1.0, work), speed, guessed=True))
+        took = max(ADDING * share * self.full, 1 / FASTEST)
+        self.gained.setdefault(size(changes), Rate(took / max(1, changes), guessed=True))
 
     def hope(self, lost: int, gained: int) -> None:
         """An update of so many changes was not tried: it may have become cheaper meanwhile."""
@@ -191,7 +176,7 @@ class Past:
         for changes, rates in ((lost, self.lost), (gained, self.gained)):
             rate = _nearest(rates, at)
             if changes and rate is not None and (at in rates or rate.unended):
-                rate.work *= HOPEFUL
+                rate.each *= HOPEFUL
 
 
 def _nearest(rates: Mapping[int, Rate], at: int) -> Rate | None:

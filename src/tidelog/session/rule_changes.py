@@ -85,6 +85,8 @@ class RuleChanges:
 
     def remove_number(self, number: int) -> None:
         """Remove the rule of a number."""
+        if isinstance(number, bool):
+            raise TypeError("a rule is removed by its text or its number, not by bool")
         gone = find_rule(self._current(), number)
         self._rules, self._pending = [rule for rule in self._current() if rule is not gone], None
 

@@ -1,7 +1,8 @@
 """Functions that are told of changes, commit after commit, in the order of the commits.
 
 A commit is final before anybody is told, and nothing of the database is held meanwhile: a function
-may read, and begin a transaction of its own. What it raises is logged and harms nobody.
+may read, and begin a transaction of its own. What it raises is logged and harms nobody; if it ends the
+program, that happens once all others have been told.
 """
 
 from __future__ import annotations
@@ -76,11 +77,17 @@ class Subscriptions:
 
     def deliver(self) -> None:
         """Tell what is waiting. If somebody is at it already, here or in another thread, they will."""
+        ending: BaseException | None = None
         while self._waiting and self._telling.acquire(blocking=False):
             try:
                 while self._waiting:
                     changes, concerned = self._waiting.popleft()
                     for subscription in concerned:
-                        subscription.tell(changes)
+                        try:
+                            subscription.tell(changes)
+                        except BaseException as error:
+                            ending = ending or error
             finally:
                 self._telling.release()
+        if ending is not None:
+            raise ending

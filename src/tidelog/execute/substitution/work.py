@@ -15,6 +15,7 @@ Drivers = Mapping[str, Bucket]
 
 EVERYTHING = ~Part(0)
 HEAD = 0  # the position of the head in a backward reading
+SLICE = 100  # instances between two reports of progress
 
 
 def by_marks(entry: Entry, read: Read) -> bool:
@@ -107,6 +108,8 @@ class Work:
             report.considered.append((rule.id, restored(instance.head), *matched))
             report.kinds.append(detail)
         self._considered += 1
+        if self._considered % SLICE == 0:
+            self._watch(Progress(report.rounds, report.new))
         if self._budget is not None and self._considered > self._budget:
             raise Abandoned
 

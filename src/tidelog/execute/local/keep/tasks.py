@@ -41,7 +41,7 @@ COUNTED = {
     Instances.MIXED: heads.MIXED,
     Instances.FORMER_LOST: heads.FORMER_LOST,
 }
-SLICE = 100_000  # tuples looked at between two reports of progress
+SLICE = 20_000  # tuples looked at between two reports of progress
 REPLAN_GROWTH, REPLAN_ROWS = 4, 1000
 
 
