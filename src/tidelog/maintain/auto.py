@@ -46,7 +46,6 @@ from tidelog.maintain.seminaive import Recompute
 from tidelog.plan.executor import Progress, Watch
 from tidelog.plan.maintenance import Abandoned, Keeper, PhaseReport
 from tidelog.program.model import Stratum
-from tidelog.program.strata import body_relations
 
 POLICIES = ("auto", "incremental", "full")
 
@@ -251,9 +250,7 @@ def _changes(change: StratumChange, keeper: Keeper) -> tuple[tuple[int, int], in
 
     Where that is much, also the number of all such tuples.
     """
-    own = change.stratum.relations
-    rules = (*change.stratum.base, *change.stratum.recursive)
-    below = {relation for rule in rules for relation in body_relations(rule)} - change.own
+    own, below = change.stratum.relations, change.below
     told = _sums((keeper.told.retracted[name], keeper.told.asserted[name]) for name in own)
     changed = _sums(keeper.changed(relation) for relation in below)
     much = None

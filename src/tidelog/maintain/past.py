@@ -109,7 +109,7 @@ class Past:
             return None
         if not known:
             return max(FIRST_SHARE * full, LEAST)
-        most = MOST_OF_MANY * whole
+        most = MOST_OF_MANY * max(full, whole)
         if self._measured(lost, gained):
             most = min(HOPE * expected, most)
         return max(KNOWN_SHARE * full, most, LEAST)

@@ -12,12 +12,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
 from tidelog.plan.executor import Task as Materialising
 from tidelog.plan.executor import Watch
 from tidelog.plan.maintenance import Abandoned, Keeper, Maintaining, PhaseReport
-from tidelog.program.model import Relation, Rule, Stratum
+from tidelog.program.model import Negative, Positive, Relation, Rule, Stratum
+from tidelog.program.strata import body_relations
 
 Work = Maintaining | Materialising
 
@@ -36,10 +38,26 @@ class StratumChange:
     removed: tuple[Rule, ...] = ()
     _made: dict[object, tuple[Work, ...]] = field(default_factory=dict, compare=False, repr=False)
 
-    @property
+    @cached_property
     def own(self) -> frozenset[str]:
         """The stratum's relations."""
         return frozenset(self.stratum.relations)
+
+    @cached_property
+    def below(self) -> frozenset[str]:
+        """The relations of other strata that its rules read."""
+        rules = (*self.stratum.base, *self.stratum.recursive)
+        return frozenset(relation for rule in rules for relation in body_relations(rule)) - self.own
+
+    @cached_property
+    def kept_below(self) -> frozenset[tuple[str, bool]]:
+        """The relations of other strata that the rules of `kept` read; False: negated."""
+        return frozenset(
+            (literal.atom.relation, isinstance(literal, Positive))
+            for rule in self.kept
+            for literal in rule.body
+            if isinstance(literal, Positive | Negative) and literal.atom.relation not in self.own
+        )
 
     @property
     def kept(self) -> tuple[Rule, ...]:

@@ -93,7 +93,7 @@ from tidelog.plan.executor import Watch
 from tidelog.plan.maintenance import Instances, Keeper, PhaseReport, Reading, Supported, Sweep
 from tidelog.plan.parts import AFTER, CURRENT, EVERYTHING, NOTHING, D, I, Mark, Part, having
 from tidelog.plan.readings import backward, driven, gained_readings
-from tidelog.program.model import Negative, Positive, Stratum
+from tidelog.program.model import Stratum
 
 CHECKED = having(Mark.CHECKED)
 FORESEEN = having(Mark.PROVED)
@@ -189,13 +189,7 @@ def delete(change: StratumChange, instances: Instances, fresh: Part) -> Sweep:
 
 def _ended_and_begun(change: StratumChange, keeper: Keeper) -> tuple[int, int]:
     """The number of changes below by which instances may have ended, and by which there may be new ones."""
-    signs = {
-        (literal.atom.relation, isinstance(literal, Positive))
-        for rule in change.kept
-        for literal in rule.body
-        if isinstance(literal, Positive | Negative) and literal.atom.relation not in change.own
-    }
-    changed = [(keeper.changed(relation), positive) for relation, positive in signs]
+    changed = [(keeper.changed(relation), positive) for relation, positive in change.kept_below]
     ended = sum(lost if positive else gained for (lost, gained), positive in changed)
     begun = sum(gained if positive else lost for (lost, gained), positive in changed)
     return ended, begun
