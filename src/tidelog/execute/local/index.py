@@ -29,11 +29,7 @@ from tidelog.execute.local.layout import (
     POOL,
     POOL_CAPACITY,
     POOL_USED,
-    RELATION,
-    ROWS,
     SLOT_WORDS,
-    UPTO,
-    WORDS,
 )
 from tidelog.execute.local.memory import (
     allocate_zeroed,
@@ -52,7 +48,6 @@ from tidelog.execute.local.memory import (
 from tidelog.execute.local.tupleset import LOW, MAX_LOAD_TENTHS, scramble
 
 NEAR = 3  # slots that share a cache line, minus one
-WORTH_BUILDING = 256  # rows
 
 
 @inlined
@@ -266,87 +261,3 @@ def write_entry(index: int, entry: int, number: int, row: int) -> None:
     store32(entry, number)
     for c in range(word(index, CARRIED_COUNT)):
         store32(entry + 4 + 4 * c, load32(row + 4 * word(carried_columns, c)))
-
-
-@kernel
-def build(index: int, upto: int, key: int) -> bool:
-    """Fill an empty index in three passes, so that no bucket ever moves. False: no memory.
-
-    Count the rows of each key; give each key its bucket; write the entries.
-    """
-    relation = word(index, RELATION)
-    row_bytes = 8 * word(relation, WORDS)
-    rows = word(relation, ROWS)
-    entry_bytes = 8 * word(index, ENTRY_WORDS)
-    for number in range(upto):
-        slot = slot_of_row(index, rows + row_bytes * number, key)
-        if slot == 0:
-            return False
-        store64(slot, load64(slot) + 1)
-    # A table that fits the keys, with room for one more: looking up rows again must not resize it.
-    fitting = 4 * ((word(index, KEYS) + 1) * 10 // (4 * MAX_LOAD_TENTHS) + 1)
-    if not resize_slots(index, fitting):
-        return False
-    slot_bytes = 8 * word(index, SLOT_WORDS)
-    slots = word(index, INDEX_SLOTS)
-    for i in range(word(index, INDEX_SIZE)):
-        slot = slots + slot_bytes * i
-        count = load64(slot) & LOW
-        if count > 1 or (count == 1 and entry_bytes > 8):
-            position = take_bucket(index, class_of(count))
-            if position < 0:
-                return False
-            store64(slot + 8, position << 32)  # the upper half for now; the lower counts entries written
-    pool = word(index, POOL)
-    for number in range(upto):
-        row = rows + row_bytes * number
-        slot = slot_of_row(index, row, key)
-        if load64(slot) & LOW == 1 and entry_bytes == 8:
-            write_entry(index, slot + 8, number, row)
-        else:
-            place = load64(slot + 8)
-            write_entry(index, pool + entry_bytes * (((place >> 32) & LOW) + (place & LOW)), number, row)
-            store64(slot + 8, place + 1)
-    for i in range(word(index, INDEX_SIZE)):
-        slot = slots + slot_bytes * i
-        count = load64(slot) & LOW
-        if count > 1 or (count == 1 and entry_bytes > 8):
-            store64(slot + 8, (load64(slot + 8) >> 32) & LOW)
-    return True
-
-
-@kernel
-def append(index: int, upto: int, key: int) -> bool:
-    """Add rows one by one, from the first that is not in the index. False: no memory."""
-    relation = word(index, RELATION)
-    row_bytes = 8 * word(relation, WORDS)
-    rows = word(relation, ROWS)
-    for number in range(word(index, UPTO), upto):
-        row = rows + row_bytes * number
-        slot = slot_of_row(index, row, key)
-        if slot == 0:
-            return False
-        entry = room_for_one_more(index, slot, load64(slot) & LOW)
-        if entry == 0:
-            return False
-        store64(slot, load64(slot) + 1)
-        write_entry(index, entry, number, row)
-    return True
-
-
-@kernel
-def extend_index(index: int, upto: int) -> bool:
-    """Bring rows up to number `upto` into the index. False: there is no memory."""
-    if word(index, UPTO) == upto:
-        return True
-    key = reallocate(0, 8 * word(index, SLOT_WORDS))
-    if key == 0:
-        return False
-    if word(index, UPTO) == 0 and upto >= WORTH_BUILDING:
-        done = build(index, upto, key)
-    else:
-        done = append(index, upto, key)
-    release(key)
-    if done:
-        set_word(index, UPTO, upto)
-    return done

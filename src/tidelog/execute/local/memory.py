@@ -65,7 +65,8 @@ def inlined(function: _F) -> _F:
 
 # --- instructions ------------------------------------------------------------
 
-_I8P = ir.IntType(8).as_pointer()
+_I8 = ir.IntType(8)
+_I8P = _I8.as_pointer()
 _I16 = ir.IntType(16)
 _I32 = ir.IntType(32)
 _I64 = ir.IntType(64)
@@ -171,6 +172,9 @@ store16: Callable[[int, int], None] = _operation(
     2, lambda b, a: b.store(b.trunc(a[1], _I16), _half(b, a[0]), align=2), result=False
 )
 load8: Callable[[int], int] = _operation(1, lambda b, a: b.zext(b.load(_block(b, a[0]), align=1), _I64))
+store8: Callable[[int, int], None] = _operation(
+    2, lambda b, a: b.store(b.trunc(a[1], _I8), _block(b, a[0]), align=1), result=False
+)
 
 # The same for words that other threads load and store: a store publishes all stores before it.
 load_shared: Callable[[int], int] = _operation(1, lambda b, a: b.load_atomic(_word(b, a[0]), "acquire", 8))

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from tidelog.execute.local import index as indexing
+from tidelog.execute.local import filling, memory, probes, rounds, tupleset
 from tidelog.execute.local import layout as at
-from tidelog.execute.local import memory, probes, rounds, tupleset
 from tidelog.execute.local.keep.layout import MARKS
 from tidelog.execute.local.memory import Cells, Words
 from tidelog.plan.parts import Mark
@@ -188,7 +187,7 @@ class StoredRelation:
 
             done = renewal.fill_index(self.address, index.address)
         else:
-            done = indexing.extend_index(index.address, len(self))
+            done = filling.extend_index(index.address, len(self))
         if not done:
             raise MemoryError
 

@@ -7,7 +7,7 @@ when the round is over, as the next round's DELTA.
 
 from __future__ import annotations
 
-from tidelog.execute.local.index import extend_index
+from tidelog.execute.local.filling import extend_index
 from tidelog.execute.local.insert import COMPLETE, NO_MEMORY, PAUSED
 from tidelog.execute.local.join import end_row, first_row, run_form
 from tidelog.execute.local.layout import (

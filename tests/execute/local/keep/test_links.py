@@ -8,9 +8,9 @@ from itertools import combinations, permutations
 import numpy as np
 import pytest
 
+from tidelog.execute.local import filling, memory, probes, tupleset
 from tidelog.execute.local import index as indexing
 from tidelog.execute.local import layout as at
-from tidelog.execute.local import memory, probes, tupleset
 from tidelog.execute.local.keep.links import link, set_home, unlink
 from tidelog.execute.local.relation import Index, StoredRelation
 from tidelog.program.model import Column, Relation
@@ -234,3 +234,19 @@ def test_what_is_not_linked_can_be_unlinked() -> None:
     relation.toggle(2)
     unlink(relation.stored.address, 2)
     relation.check()
+
+
+@pytest.mark.parametrize("arity", range(1, 6))
+@pytest.mark.parametrize("size", [4, 300, 3000])
+def test_an_index_that_is_made_late_has_the_linked_rows_alone(arity: int, size: int) -> None:
+    rng = random.Random(arity)
+    linked = Linked(arity, random_rows(rng, arity, size, 2 + size // 10))
+    omitted = np.zeros(len(linked.rows), np.uint8)
+    for number in rng.sample(range(len(linked.rows)), len(linked.rows) // 3):
+        linked.toggle(number)
+        omitted[number] = 1
+    for key in keys_of(arity):
+        index = Index(linked.stored, key)
+        assert filling.build(index.address, len(linked.rows), omitted.ctypes.data)
+        linked.check_index(index)
+        index.free()

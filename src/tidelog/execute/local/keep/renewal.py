@@ -3,7 +3,7 @@
 # ruff: noqa: D103  (kernels: plain loops and branches)
 from __future__ import annotations
 
-from tidelog.execute.local.index import extend_index
+from tidelog.execute.local.filling import build, extend_index
 from tidelog.execute.local.keep.ending import holds_after
 from tidelog.execute.local.keep.layout import (
     ALL_MARKS,
@@ -27,9 +27,8 @@ from tidelog.execute.local.keep.ledger import (
     set_marks,
     touch,
 )
-from tidelog.execute.local.keep.links import join_index
 from tidelog.execute.local.keep.rowmap import find_row, prefetch_found, prefetch_slot
-from tidelog.execute.local.layout import COUNT, LEDGER, ROWS, SLOT_WORDS, UPTO, WORDS
+from tidelog.execute.local.layout import COUNT, LEDGER, WORDS
 from tidelog.execute.local.memory import (
     Words,
     kernel,
@@ -37,7 +36,7 @@ from tidelog.execute.local.memory import (
     load64,
     reallocate,
     release,
-    set_word,
+    store8,
     store16,
     store64,
     word,
@@ -84,19 +83,14 @@ def fill_index(relation: int, index: int) -> bool:
                 dead += 1
     if dead == 0:
         return extend_index(index, count)
-    key = reallocate(0, 8 * word(index, SLOT_WORDS))
-    if key == 0:
+    omitted = reallocate(0, count)
+    if omitted == 0:
         return False
-    row_bytes = 8 * word(relation, WORDS)
-    for number in range(count):
-        if is_linked(ledger, number) and not join_index(
-            index, word(relation, ROWS) + row_bytes * number, number, key
-        ):
-            release(key)
-            return False
-    release(key)
-    set_word(index, UPTO, count)
-    return True
+    for row in range(count):
+        store8(omitted + row, 0 if is_linked(ledger, row) else 1)
+    done = build(index, count, omitted)
+    release(omitted)
+    return done
 
 
 @kernel
