@@ -4,9 +4,10 @@
     make bench-updates ARGS="--only crdt --algorithms elastic,auto --add"
 
 Each data set is loaded by each algorithm in a process of its own, or in several (`--runs`), in turns with
-the other algorithms; then each update is committed and reversed, again and again while that is short. The
-medians of the best run are shown; `first` is the very first commit, which may have indexes to make. One
-commit over `--limit` ends the process: what came before is kept, larger updates are not tried.
+the other algorithms; then each update is committed and reversed, again and again while that is short, and
+more often where it is quick. The medians of the best run are shown; `first` is the very first commit, which
+may have indexes to make. One commit over `--limit` ends the process: what came before is kept, larger updates
+are not tried.
 
 All answers are checked: sizes and checksums after a commit are those of recompute, after the reverse
 those of the beginning. Figures go to `build/bench-out/updates.json` and `updates.md`.
@@ -24,15 +25,18 @@ from pathlib import Path
 from benchmarks.datasets import DATA_SETS, DataSet, find_data_set
 from benchmarks.facts import read_tables
 from benchmarks.live import ALGORITHMS, Change, Commit, Live, warm
+from benchmarks.measure import settle
 from benchmarks.options import add_common, children, limits
 from benchmarks.supervise import Event, begin, done, supervise
 from benchmarks.updates_report import Figures, report
 from benchmarks.workloads import ROOT
 
 CYCLES = 9
+QUICK_SECONDS = 0.02  # for a commit: then there are more cycles, with fewer checks between them
+QUICK_TIMES = 6
 RUNS = 3
 SHORT_SECONDS = 20.0  # of all cycles: `auto` has seen such an update before, in most of them
-LOOKED_AT = 3_000_000  # up to so many answers, every tuple is looked at after every commit
+LOOKED_AT = 3_000_000  # up to so many answers, every tuple is looked at after every commit of CYCLES
 
 OUT = ROOT / "build" / "bench-out"
 
@@ -59,16 +63,20 @@ def measure(data: DataSet, algorithm: str, options: argparse.Namespace) -> None:
 
     begin("bootstrap")
     bootstrap = live.commit(Change(insert=tables))
+    settle()
     done("bootstrap", commit=bootstrap.figures(), problems=missed(data.workload.expected))
     start = dict(live.answers)
 
     for update in _chosen(data.updates, options.sizes):
         first = data.change(update, tables, options.seed)
         spent = 0.0
-        for _ in range(options.cycles):
-            there = _step(live, f"{update}, there", first, update, "there")
+        for cycle in range(QUICK_TIMES * options.cycles):
+            if cycle >= options.cycles and spent > QUICK_SECONDS * 2 * cycle:
+                break
+            checked = cycle < options.cycles
+            there = _step(live, f"{update}, there", first, update, "there", checked=checked)
             problems = missed(data.after.get(update, {}))
-            back = _step(live, f"{update}, back", first.reverse, update, "back")
+            back = _step(live, f"{update}, back", first.reverse, update, "back", checked=checked)
             if live.answers != start:
                 problems.append(
                     f"after update {update} and its reverse the answers are not those of the beginning"
@@ -82,10 +90,10 @@ def measure(data: DataSet, algorithm: str, options: argparse.Namespace) -> None:
     done("end", problems=live.problems(whole=True), megabytes=live.peak)
 
 
-def _step(live: Live, what: str, change: Change, update: str, way: str) -> Commit:
+def _step(live: Live, what: str, change: Change, update: str, way: str, *, checked: bool) -> Commit:
     begin(what)
     commit = live.commit(change)
-    whole = sum(size for size, _ in live.answers.values()) <= LOOKED_AT
+    whole = checked and sum(size for size, _ in live.answers.values()) <= LOOKED_AT
     done("commit", update=update, way=way, commit=commit.figures(), problems=live.problems(whole=whole))
     return commit
 
@@ -120,7 +128,9 @@ def main() -> int:
     parser.add_argument(
         "--sizes", type=lambda text: text.split(","), help="names of updates: 10,100,hundredth,recorded"
     )
-    parser.add_argument("--cycles", type=int, default=CYCLES, help=f"at most, of short updates ({CYCLES})")
+    parser.add_argument(
+        "--cycles", type=int, default=CYCLES, help=f"at most, of short updates ({CYCLES}); of quick ones more"
+    )
     parser.add_argument("--runs", type=int, default=RUNS, help=f"processes for each algorithm ({RUNS})")
     parser.add_argument("--seed", type=int, default=20260101, help="for drawing facts")
     parser.add_argument("--rows", type=int, help="read only the first rows of every file")
