@@ -104,7 +104,8 @@ class Step:
 
     kind: int
     relation: StoredRelation | None = None
-    index: Index | None = None
+    index: Index | None = None  # None: it is still to be made
+    columns: tuple[int, ...] = ()  # of the index
     part: Part | None = None
     keys: list[int] = field(default_factory=list)
     loads: list[tuple[int, int]] = field(default_factory=list)  # (column, register)
@@ -114,6 +115,20 @@ class Step:
     slot: int = 0
     flip: bool = False
     memo: Memo | None = None
+
+
+@dataclass
+class Reserve:
+    """An order of a reading that waits until the indexes it needs are worth making.
+
+    Places in the code: of the reading, and of the order; how many matches its second step should have; and
+    where it needs indexes: the place of the step, the relation, the columns.
+    """
+
+    form: int
+    order: int
+    expected: int
+    probes: list[tuple[int, str, tuple[int, ...]]]
 
 
 @dataclass
@@ -151,6 +166,7 @@ class Code:
         self.read: set[str] = set()
         self.probed: set[tuple[str, tuple[int, ...]]] = set()  # relations and columns of indexes
         self.looked_up: set[str] = set()  # relations whose map of rows is asked
+        self.reserves: list[Reserve] = []
         self.registers = self.steps = 1
 
     def add(
@@ -162,16 +178,21 @@ class Code:
         """
         number = len(self.rules)
         self.rules.append(reading.rule.id)
-        place = 0
-        order: tuple[int, ...] | None
-        for order in orders_of(reading, self.statistics, MAX_ORDERS) if backward else [None]:
-            assembler = _Assembler(self, reading, backward, flip)
-            other, place = place, assembler.assemble(number, sign, runs, order)
-            self.words[place + at.F_OTHER] = other
+
+        def assemble(order: tuple[int, ...] | None, *, in_reserve: bool) -> tuple[int, _Assembler]:
+            assembler = _Assembler(self, reading, backward, flip, in_reserve)
+            place = assembler.assemble(number, sign, runs, order)
             self.registers = max(self.registers, assembler.count)
             self.steps = max(self.steps, len(assembler.steps))
+            return place, assembler
+
+        *others, best = orders_of(reading, self.statistics, MAX_ORDERS) if backward else [None]
+        form, _ = assemble(best, in_reserve=False)
+        for order in others:
+            place, assembler = assemble(order, in_reserve=True)
+            self.reserves.append(Reserve(form, place, assembler.second_matches(), assembler.lacking))
         driver = None if reading.driver is None else _atom(reading, reading.driver).relation
-        return place, driver
+        return form, driver
 
     def array(self) -> Words:
         """The code as words."""
@@ -200,13 +221,22 @@ class Cursor:
 
 
 class _Assembler:
-    def __init__(self, code: Code, reading: Reading, backward: bool, flip: bool) -> None:
+    def __init__(self, code: Code, reading: Reading, backward: bool, flip: bool, in_reserve: bool) -> None:
         self.code, self.reading, self.backward, self.flip = code, reading, backward, flip
+        self.in_reserve = in_reserve
         self.workshop = code.workshop
         self.names: dict[str, int] = {}
         self.constants: dict[Const, int] = {}
         self.count = 0
         self.steps: list[Step] = []
+        self.lacking: list[tuple[int, str, tuple[int, ...]]] = []  # as in `Reserve`
+
+    def second_matches(self) -> int:
+        """How many matches the second step should have."""
+        second = self.steps[1]
+        if second.kind != at.PROBE or second.relation is None:
+            return 1
+        return max(1, int(self.code.statistics.fanout(second.relation.relation.name, second.columns)))
 
     def assemble(self, number: int, sign: int, runs: int, order: tuple[int, ...] | None) -> int:
         rule = self.reading.rule
@@ -279,8 +309,10 @@ class _Assembler:
             step = Step(at.SCAN, relation)
         else:
             keys = [self.register(t) for t in atom.terms if not isinstance(t, Wildcard) and self.is_bound(t)]
-            step, skip = Step(at.PROBE, relation, relation.index(bound), keys=keys), bound
-            self.code.probed.add((atom.relation, bound))
+            step, skip = Step(at.PROBE, relation, columns=bound, keys=keys), bound
+            if not self.in_reserve:
+                step.index = relation.index(bound)
+                self.code.probed.add((atom.relation, bound))
         step.part = self.reading.parts[position]
         step.body = self.is_own(position)
         step.slot = sum(self.is_own(i) for i in range(position))
@@ -367,6 +399,8 @@ class _Assembler:
                 words[base + at.SOURCE] = step.relation.address
             if step.index is not None:
                 words[base + at.INDEX] = step.index.address
+            elif step.kind == at.PROBE and step.relation is not None:
+                self.lacking.append((base, step.relation.relation.name, step.columns))
             words[base + at.PART] = parts.address(step.part)
             words[base + at.KEYS] = self.put(step.keys)
             words[base + at.KEY_CELLS] = len(step.keys)

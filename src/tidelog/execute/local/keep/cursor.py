@@ -40,6 +40,8 @@ from tidelog.execute.local.keep.layout import (
     F_HEAD,
     F_HEAD_REGISTERS,
     F_OTHER,
+    F_REGRET,
+    F_RESERVE,
     F_RUNS,
     F_STEP_COUNT,
     F_STEPS,
@@ -276,13 +278,14 @@ def start(code: int, form: int, cursor: int, row: int) -> None:
     """Put a cursor before the first instance of a reading, driven by a row if the reading has a driver.
 
     Of a reading in several orders the one is taken whose second step has the fewest matches here, or
-    just a few.
+    just a few. What an order in reserve would have saved is added up.
     """
-    if word(code, form + F_OTHER) == 0:
+    if word(code, form + F_OTHER) == 0 and word(code, form + F_RESERVE) == 0:
         begin(code, form, cursor, row)
         return
-    best, fewest, order = 0, -1, form
+    best, fewest, last, order = 0, -1, 0, form
     while order:
+        last = order
         begin(code, order, cursor, row)
         steps = word(code, order + F_STEPS)
         if next_match(code, steps, cursor, 0) != FOUND:
@@ -293,7 +296,13 @@ def start(code: int, form: int, cursor: int, row: int) -> None:
         if fewest < 0 or matches < fewest:
             best, fewest = order, matches
         order = word(code, order + F_OTHER) if fewest > FEW else 0
-    begin(code, best, cursor, row)
+    expected = word(code, form + F_RESERVE)
+    if 0 < expected < fewest:
+        set_word(code, form + F_REGRET, word(code, form + F_REGRET) + fewest - expected)
+    if best == last:
+        set_word(cursor, C_LEVEL, 1)  # its second step is open already
+    else:
+        begin(code, best, cursor, row)
 
 
 @kernel

@@ -54,7 +54,9 @@ F_RUNS = 10  # the runs that have the rule (see `timing`)
 F_OWN = 11  # how many atoms of the body are over the task's own relations
 F_SLOT = 12  # which of them drives; -1: none
 F_OTHER = 13  # the same reading in another order; 0: there is none
-F_WORDS = 14
+F_RESERVE = 14  # how many matches an order in reserve should have at first; 0: there is none
+F_REGRET = 15  # how many matches more than that there were so far
+F_WORDS = 16
 
 # --- a step ------------------------------------------------------------------------
 KIND = 0

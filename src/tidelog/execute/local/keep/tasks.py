@@ -108,11 +108,35 @@ class Running:
         self.counted[:] = 0
         for name, columns in self.code.probed:
             self.keeper.relations[name].index(columns)  # it may rest since a renewal
+        self.take_from_reserve()
         for name in self.mapped:
             self.keeper.ledger(name).need_map()
         if self.ranks or self.counts:
             for name in self.names:
                 self.keeper.ledger(name).keep_numbers()
+
+    def take_from_reserve(self) -> None:
+        """Let orders be chosen that were in reserve, if their indexes are there or have become worth making.
+
+        They have when the matches that these orders would have saved are as many as there are rows to index:
+        so all that is done with and without them is at most twice what the better of the two would be.
+        """
+        relations = self.keeper.relations
+        for reserve in tuple(self.code.reserves):
+            missing = {name for _, name, columns in reserve.probes if columns not in relations[name].indexes}
+            regret = self.words[reserve.form + at.F_REGRET]
+            if missing and regret <= sum(len(relations[name]) for name in missing):
+                continue
+            for step, name, columns in reserve.probes:
+                self.words[step + at.INDEX] = relations[name].index(columns).address
+                self.code.probed.add((name, columns))
+            self.words[reserve.order + at.F_OTHER] = self.words[reserve.form + at.F_OTHER]
+            self.words[reserve.form + at.F_OTHER] = reserve.order
+            self.words[reserve.form + at.F_REGRET] = self.words[reserve.form + at.F_RESERVE] = 0
+            self.code.reserves.remove(reserve)
+        for reserve in self.code.reserves:
+            least = self.words[reserve.form + at.F_RESERVE] or reserve.expected
+            self.words[reserve.form + at.F_RESERVE] = min(least, reserve.expected)
 
     def drive(self, kernel: Callable[[], int], watch: Watch) -> None:
         """Call a kernel until it is done, computing the values that it asks for in between."""
@@ -130,6 +154,7 @@ class Running:
             elif state == at.OVER_BUDGET:
                 if self.run[at.R_WORK] > self.budget:
                     raise Abandoned
+                self.take_from_reserve()
                 self.run[at.R_BUDGET] = min(self.budget, int(self.run[at.R_WORK]) + SLICE)
             elif state == at.TOO_MANY:
                 names = ", ".join(self.names)
