@@ -14,6 +14,7 @@ from tidelog.maintain.past import (
     SHARE,
     SLOWEST,
     SPEED,
+    WORTH_SHARE,
     Past,
 )
 
@@ -151,6 +152,17 @@ def test_few_changes_take_little_more_than_recomputing_with_the_indexes_they_nee
     assert not past.leaves_time(0.0)
     past.renewed = True
     assert past.allowed(1.0, None, 1, 0) == pytest.approx(GLANCE)
+
+
+def test_few_changes_that_often_take_long_are_given_time() -> None:
+    past = Past(1.0)
+    past.learn(1, 0, 1_600_000, 0.2)
+    assert past.allowed(1.0, past.expected(1, 0), 1, 0) == pytest.approx(WORTH_SHARE)
+    past = Past(1.0)
+    past.give_up(1, 0, 800_000, 0.1, 0.5, decisive=False)
+    assert past.allowed(1.0, past.expected(1, 0), 1, 0) == pytest.approx(0.3)
+    past.give_up(1, 0, 2_400_000, 0.3, 0.5, decisive=False)  # once is enough
+    assert past.allowed(1.0, past.expected(1, 0), 1, 0) == pytest.approx(GLANCE)
 
 
 def test_what_failed_is_not_tried_with_more() -> None:

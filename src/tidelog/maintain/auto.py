@@ -10,19 +10,20 @@
        many gains or losses alone were recomputed for, four times f for the share of the stratum that came
        or went then; else what other sizes tell
     5  recompute if l + g is more than half of what there is; with many changes, whose costs even out, also if
-       x is more than f (and than 5 ms) or, if only other sizes tell, and not only by updates that were given
-       up, than three times f. If few changes are expected to take more than step 6 can give them, they are
-       given a twentieth of f
-    6  else run `ranked`, but no longer than a tenth of f, and 5 ms in any case; or twice x, if that is more,
-       up to 15% of f. Many changes are given a twelfth of f at first and, where their size is known, a
+       x is more than f (and than 10 ms) or, if only other sizes tell, and not only by updates that were given
+       up, than three times f. If few changes are expected to take more than a third of f, they are given a
+       twentieth of f
+    6  else run `ranked`, but no longer than a tenth of f, and 10 ms in any case; or twice x, if that is more,
+       up to two fifths of f. Many changes are given a twelfth of f at first and, where their size is known, a
        fifth more than f; or, if an update came to an end before, only twice x, and a fifth of f at least
     7  if that is not enough, drop what it did and recompute
 
 Indexes that recomputing has left behind are made again at once after few changes, for the next commit will
 be an update, if that and all that was spent in vain come to 15% of f at most; else by the next update: that
-time is not counted as the update's, but few changes are given so much less. So they cost about a fifth more
-than recomputing at most, on a machine with some noise. With many changes, half of that time is taken from f
-while indexes are missing, and all of it is added to f while recomputing would lose them.
+time is not counted as the update's, but few changes are given so much less. So one that is far dearer than
+those before it costs about a fifth more than recomputing, on a machine with some noise. With many changes,
+half of that time is taken from f while indexes are missing, and all of it is added to f while recomputing
+would lose them.
 An update runs in one thread, and its time is what that has had of a processor: a machine that does something
 else meanwhile is no reason to give it up.
 What is remembered of costs, and how, is in `past.py`.
@@ -36,7 +37,7 @@ and from there in the commit's report.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from time import perf_counter, thread_time
 
 from tidelog.maintain.past import DEARER, DECISIVE, FAR, HANDLED, LEAST, MANY, SPEED, Past, mean, size
@@ -242,7 +243,8 @@ def _tuples(stratum: Stratum, keeper: Keeper) -> int:
 
 def _moved(stratum: Stratum, keeper: Keeper) -> tuple[int, int]:
     """How many of a stratum's tuples this commit has taken away so far, and how many it has added."""
-    return _sums(keeper.changed(relation) for relation in stratum.relations)
+    lost, gained = zip(*(keeper.changed(relation) for relation in stratum.relations), strict=True)
+    return sum(lost), sum(gained)
 
 
 def _changes(change: StratumChange, keeper: Keeper) -> tuple[tuple[int, int], int | None]:
@@ -251,18 +253,17 @@ def _changes(change: StratumChange, keeper: Keeper) -> tuple[tuple[int, int], in
     Where that is much, also the number of all such tuples.
     """
     own, below = change.stratum.relations, change.below
-    told = _sums((keeper.told.retracted[name], keeper.told.asserted[name]) for name in own)
-    changed = _sums(keeper.changed(relation) for relation in below)
+    told = [(keeper.told.retracted[name], keeper.told.asserted[name]) for name in own]
+    changed = [keeper.changed(name) for name in below]
+    lost = gained = 0
     much = None
     for counts, relations in ((changed, below), (told, own)):
-        if any(counts) and sum(counts) > MUCH * (tuples := sum(map(keeper.size, relations))):
+        changes = 0
+        for gone, come in counts:
+            lost, gained, changes = lost + gone, gained + come, changes + gone + come
+        if changes and changes > MUCH * (tuples := sum(map(keeper.size, relations))):
             much = tuples
-    return _sums((changed, told)), much
-
-
-def _sums(counts: Iterable[tuple[int, int]]) -> tuple[int, int]:
-    lost, gained = (sum(side) for side in zip((0, 0), *counts, strict=True))
-    return lost, gained
+    return (lost, gained), much
 
 
 def _count(number: int, what: str) -> str:

@@ -27,11 +27,11 @@ from math import exp, log
 SHARE = 0.1  # of recomputing: the time that an update may take in any case
 GLANCE = 0.05  # the same for few changes of which too much is expected: the next fact may well be cheap
 FIRST_SHARE = 0.08  # the same for many changes of a size that is not known
-MOST_SHARE = (
-    0.15  # the most for few changes, indexes included: a fifth (docs/maintenance.md), less what noise adds
-)
+MOST_SHARE = 0.15  # of few changes with indexes: a fifth (docs/maintenance.md), less what noise adds
+WORTHWHILE = 0.35  # what may be expected of few changes, where they often take so long
+WORTH_SHARE = 0.4  # and what they may take then
 KNOWN_SHARE = 0.2  # the least for many changes of a known size
-LEAST = 0.005  # seconds that it may take in any case: nobody waits for these
+LEAST = 0.01  # seconds that it may take in any case: nobody waits for these
 RECENT = 0.2  # the weight of the newest change in what a change has cost of late
 MOST_WEIGHT = 3  # an update of more changes weighs no more than so many
 MANY = 10  # changes whose costs even out
@@ -117,10 +117,10 @@ class Past:
     def _allowed_few(self, full: float, expected: float) -> float:
         """The seconds that few changes may take, once the indexes that are missing are made."""
         indexes = self.after if self.renewed else 0.0
-        glance, most = GLANCE * full, MOST_SHARE * full - indexes
-        if expected > most:
-            return glance
-        return max(glance, min(max(SHARE * full, HOPE * expected), most))
+        if expected > WORTHWHILE * full:
+            return GLANCE * full
+        usual = max(min(SHARE * full, MOST_SHARE * full - indexes), GLANCE * full)
+        return max(usual, min(HOPE * expected, WORTH_SHARE * full))
 
     def _measured(self, lost: int, gained: int) -> bool:
         """Whether some update of that size came to an end; losses tell, if there are any."""
@@ -147,7 +147,7 @@ class Past:
             if before is None or (not at_least and (before.unended or before.guessed)):
                 rates[at] = Rate(each, unended=at_least)
             elif at_least:
-                times = 1 if changes < MANY else MANY
+                times = 1 if changes < MANY and not before.unended else MANY
                 dearer = mean(before.each, max(each, before.each), times)
                 rates[at] = Rate(dearer, before.unended or before.guessed)
             else:
@@ -180,7 +180,9 @@ class Past:
 
 
 def _nearest(rates: Mapping[int, Rate], at: int) -> Rate | None:
-    return rates[min(rates, key=lambda other: abs(other - at))] if rates else None
+    if at in rates or not rates:
+        return rates.get(at)
+    return rates[min(rates, key=lambda other: abs(other - at))]
 
 
 def size(changes: int) -> int:

@@ -118,13 +118,13 @@ class Ranked:
         retracted = any(keeper.told.retracted[name] for name in relations)
         asserted = any(keeper.told.asserted[name] for name in relations)
         ended, begun = _ended_and_begun(change, keeper)
-        if ended or change.removed or retracted:
-            phases.run(*self._deleting(change, keeper, ended, begun))
         rederiving, inserting = self._others(change)
-        fell = bool(phases.reports) and any(keeper.changed(name)[0] for name in relations)
-        if fell:
-            phases.run(rederiving)
-        if fell or begun or change.added or asserted:
+        returning = 0
+        if ended or change.removed or retracted:
+            deleted = phases.run(*self._deleting(change, keeper, ended, begun))[-1]
+            if deleted.undecided != 0 and any(keeper.changed(name)[0] for name in relations):
+                returning = phases.run(rederiving)[-1].new
+        if returning or begun or change.added or asserted:
             phases.run(inserting)
         return phases.reports
 

@@ -151,7 +151,7 @@ class Redeem:
     """One-step rederivation: touched tuples of `relations` in `candidates` that still follow.
 
     A candidate in `known`, or with an instance of `forms` (backward), becomes QUEUED. One
-    instance is enough, and no more are considered. `ranks` as in a sweep.
+    instance is enough, and no more are considered. `ranks` as in a sweep. The report's `new` is how many.
     """
 
     relations: tuple[str, ...]
@@ -235,6 +235,9 @@ class PhaseReport(TaskReport):
     phase: str = ""
     touched: int = 0
     work: int = 0  # tuples looked at, also in vain; 0 where the executor does not count them
+    undecided: int | None = (
+        None  # tuples that a guarded sweep let fall and did not mark CHECKED; None: not known
+    )
     details: dict[str, int] = field(default_factory=dict)
     considered: list[tuple[object, ...]] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)

@@ -160,7 +160,7 @@ class Code:
 
     def __init__(self, workshop: Workshop, statistics: Statistics, own: Set[str]) -> None:
         self.workshop, self.statistics, self.own = workshop, statistics, own
-        self.words: list[int] = []
+        self.words = [0]  # nothing is at place 0, which stands for none
         self.calls: dict[int, Call] = {}  # by the place of the step
         self.rules: list[int] = []  # rule id of each reading
         self.read: set[str] = set()
@@ -196,7 +196,7 @@ class Code:
 
     def array(self) -> Words:
         """The code as words."""
-        return np.array(self.words or [0], np.int64)
+        return np.array(self.words, np.int64)
 
 
 class Cursor:

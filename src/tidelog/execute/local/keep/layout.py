@@ -120,6 +120,7 @@ R_RANKS = 10
 R_CURSOR = 11
 R_GUARD_CURSOR = 12
 R_WORK = 30  # tuples looked at
+R_UNDECIDED = 32  # tuples that fell and may still follow
 R_INSTANCES = 31  # what instances mean for counts: 0 nothing, or GAINED, LOST, ... (see `sweep`)
 # Of `steps`:
 R_K = 13  # the iteration

@@ -50,12 +50,14 @@ from tidelog.execute.local.keep.layout import (
     R_CURSOR,
     R_FORM,
     R_GUARD_CURSOR,
+    R_NEW,
     R_OPEN,
     R_POSITION,
     R_RANKS,
     R_RELATION,
     R_ROUNDS,
     R_STAGE,
+    R_UNDECIDED,
     R_WORK,
     SEEDING,
     SPREADING,
@@ -214,6 +216,8 @@ def begin_round(
             else:
                 if guarded and not word(word(run, R_GUARD_CURSOR), C_PRUNED):
                     marks |= CHECKED  # no instance derives it, of whatever rank
+                else:
+                    set_word(run, R_UNDECIDED, word(run, R_UNDECIDED) + 1)
                 set_marks(ledger, row, marks | CURRENT)
                 if not push(ledger, NOW, row):
                     return NO_MEMORY
@@ -350,8 +354,10 @@ def redeem(
                             rank = highest_first(code, cursor) if word(run, R_RANKS) else 0
                     set_word(run, R_FORM, word(run, R_FORM) + 1)
                 set_word(run, R_FORM, 0)
-            if rank >= 0 and not enqueue(ledger, row, marks, rank + 1 if word(run, R_RANKS) else 0):
-                return NO_MEMORY
+            if rank >= 0:
+                if not enqueue(ledger, row, marks, rank + 1 if word(run, R_RANKS) else 0):
+                    return NO_MEMORY
+                set_word(run, R_NEW, word(run, R_NEW) + 1)
             set_word(run, R_POSITION, word(run, R_POSITION) + 1)
         set_word(run, R_POSITION, 0)
         set_word(run, R_RELATION, number + 1)

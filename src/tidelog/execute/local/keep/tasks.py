@@ -101,7 +101,7 @@ class Running:
         """Be ready to run from the beginning."""
         run = self.run
         run[: at.R_COUNTS] = 0
-        run[at.R_WORK] = 0
+        run[at.R_WORK] = run[at.R_UNDECIDED] = 0
         self.budget = UNLIMITED if budget is None else budget
         run[at.R_BUDGET] = min(self.budget, SLICE)
         run[at.R_RANKS] = int(self.ranks)
@@ -199,6 +199,13 @@ class RunningSweep(Running):
         self.guards, self.guard_owners = self.group(guard.forms, backward=True)
         self.guarded, self.fresh = guard is task.guard, guard.fresh
         self.finish()
+
+    def report(self, phase: str, touched: int) -> PhaseReport:
+        """What the run did, and what it left open."""
+        report = super().report(phase, touched)
+        if self.guarded:
+            report.undecided = int(self.run[at.R_UNDECIDED])
+        return report
 
     def __call__(self, watch: Watch) -> None:
         """Sweep."""
