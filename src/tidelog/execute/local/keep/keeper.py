@@ -14,7 +14,6 @@ from tidelog.execute.local.executor import WORTH_SHARING, LocalExecutor
 from tidelog.execute.local.join import MAX_ARITY
 from tidelog.execute.local.keep import ending, facts, renewal, saving, traces
 from tidelog.execute.local.keep import layout as at
-from tidelog.execute.local.keep.assemble import Workshop
 from tidelog.execute.local.keep.delta import CellDelta
 from tidelog.execute.local.keep.groups import regroup
 from tidelog.execute.local.keep.heads import KNOWN
@@ -22,6 +21,7 @@ from tidelog.execute.local.keep.relation import Aside, Ledger, check_rows
 from tidelog.execute.local.keep.running_proof import RunningProof
 from tidelog.execute.local.keep.running_steps import RunningSteps
 from tidelog.execute.local.keep.tasks import Running, RunningRedeem, RunningSweep, RunningTally
+from tidelog.execute.local.keep.workshop import Workshop
 from tidelog.execute.local.memory import Cells
 from tidelog.execute.local.relation import StoredRelation
 from tidelog.plan.executor import Derive, Fixpoint, Group, TaskReport, Watch, unwatched
