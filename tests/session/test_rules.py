@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tests.session.states import GRAPH, TYPED, database
@@ -144,7 +145,17 @@ def test_what_is_no_text_is_no_rule() -> None:
         tx.remove_rule(None)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="by its text or its number, not by bool"):
         db.commit(remove_rules=[True])
+    with pytest.raises(TypeError, match="a rule is text, not bytes"):
+        db.commit(remove_rules=b"q(x) :- p(x).")
+    with pytest.raises(TypeError, match="a rule is text, not NoneType"):
+        db.commit(remove_rules=None)  # type: ignore[arg-type]
     assert len(db.rules) == 2
+
+
+def test_a_rule_is_removed_by_any_kind_of_integer() -> None:
+    db = database(GRAPH)
+    db.commit(remove_rules=np.int64(2))
+    assert [rule.id for rule in db.rules] == [1]
 
 
 def test_a_single_rule_needs_no_list() -> None:

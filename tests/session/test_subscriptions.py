@@ -103,6 +103,37 @@ def test_a_subscriber_that_ends_the_program_lets_the_others_hear_first() -> None
     assert told == [1, 2]
 
 
+def test_an_interrupt_ends_a_chain_of_commits(caplog: pytest.LogCaptureFixture) -> None:
+    """Two subscribers end the program, one of which has committed again: nobody is told of that one yet."""
+    db = database(GRAPH)
+    told: list[int] = []
+
+    def again(changes: Changes, version: int) -> None:
+        db.commit(insert={"edge": [(version, version + 1)]})
+        raise KeyboardInterrupt
+
+    def leave(changes: Changes, version: int) -> None:
+        raise SystemExit(3)
+
+    first, second = db.subscribe("edge", again), db.subscribe("edge", leave)
+    db.subscribe("edge", lambda changes, version: told.append(version))
+    with caplog.at_level(logging.ERROR, "tidelog"), pytest.raises(KeyboardInterrupt):
+        db.commit(insert={"edge": [(0, 1)]})
+    assert [record.getMessage() for record in caplog.records] == [
+        "another subscriber, on commit 1: SystemExit(3)"
+    ]
+    assert (told, len(db["edge"])) == ([1], 2)
+    first.cancel()
+    second.cancel()
+    db.commit(insert={"edge": [(7, 8)]})
+    assert told == [1, 2, 3]
+
+
+def test_a_subscriber_is_a_function() -> None:
+    with pytest.raises(TypeError, match="a subscriber is a function, not NoneType"):
+        database(GRAPH).subscribe("path", None)  # type: ignore[arg-type]
+
+
 def test_nobody_is_told_of_what_did_not_happen() -> None:
     db = database("q(1 / x) :- p(x).")
     told: list[int] = []

@@ -56,7 +56,10 @@ SLOW = 20e-6  # seconds for a rule instance: a first evaluation that took longer
 
 
 class _Clock:
-    """A watch that ends an update when its time is up. What indexes take does not count."""
+    """A watch that ends an update when its time is up.
+
+    What the indexes take that recomputing has left behind does not count.
+    """
 
     def __init__(self, keeper: Keeper, watch: Watch, most: float) -> None:
         self._keeper, self._watch, self._most = keeper, watch, most

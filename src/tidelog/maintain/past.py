@@ -24,8 +24,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import exp, log
 
-SHARE = 0.1  # of recomputing: the time that an update may take in any case
-GLANCE = 0.05  # the same for few changes of which too much is expected: the next fact may well be cheap
+SHARE = 0.1  # of recomputing: the time that few changes may take
+GLANCE = 0.05  # the same where too much is expected of them: the next fact may well be cheap
 FIRST_SHARE = 0.08  # the same for many changes of a size that is not known
 MOST_SHARE = 0.15  # of few changes with indexes: a fifth (docs/maintenance.md), less what noise adds
 WORTHWHILE = 0.35  # what may be expected of few changes, where they often take so long
@@ -47,7 +47,7 @@ LATER = 0.5  # of what the tuples moved so far say: what the whole would have co
 DECISIVE = 0.5  # of recomputing: an update that was given so much, and given up, is far too dear
 TOO_DEAR = 6.0  # times recomputing: what is expected then
 HOPEFUL = 0.85  # each time that recomputing is taken, an update seems so much cheaper: it is tried again
-SPEED = 8_000_000.0  # tuples derived or looked at in a second, until it has been measured
+SPEED = 8_000_000.0  # tuples derived, or looked at, in a second
 SLOWEST, FASTEST = SPEED / 8, SPEED * 8  # what is measured beyond was a machine that did something else
 HANDLED = 20_000_000.0  # tuples compared with those before, or put into indexes, in a second
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, NamedTuple, Self, SupportsIndex, cast
 from weakref import finalize
 
 from tidelog.io.places import output_place
@@ -246,7 +246,7 @@ class Database:
         insert: Rows | None = None,
         delete: Rows | None = None,
         add_rules: str | Iterable[str] = (),
-        remove_rules: str | int | Iterable[str | int] = (),
+        remove_rules: str | SupportsIndex | Iterable[str | SupportsIndex] = (),
     ) -> ChangeSet:
         """Change facts (rows by relation) and rules (one, or several) in one transaction; what has changed.
 
@@ -254,7 +254,7 @@ class Database:
         """
         deleted, inserted = rows_by_relation("delete", delete), rows_by_relation("insert", insert)
         with self.transaction() as tx:
-            for rule in [remove_rules] if isinstance(remove_rules, str | int) else remove_rules:
+            for rule in _rules(remove_rules):
                 tx.remove_rule(rule)
             for text in [add_rules] if isinstance(add_rules, str) else add_rules:
                 tx.add_rule(text)
@@ -276,6 +276,8 @@ class Database:
         read the database and begin transactions. What it raises is logged, under the name `tidelog`.
         """
         self._commits.check_open()
+        if not callable(callback):
+            raise TypeError(f"a subscriber is a function, not {type(callback).__name__}")
         definition = self._commits.state.definition
         if relation not in definition.relations and not definition.may_come(relation):
             raise UnknownRelationError(relation, definition.relations)
@@ -354,6 +356,15 @@ class Database:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _rules(
+    given: str | SupportsIndex | Iterable[str | SupportsIndex],
+) -> Iterable[str | SupportsIndex]:
+    """Rules by text or number: one, or several."""
+    if isinstance(given, bytes):  # which are numbers, one by one
+        raise TypeError("a rule is text, not bytes")
+    return [given] if isinstance(given, str) or not isinstance(given, Iterable) else given
 
 
 def _end(writer: Writer, keys: Keys) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from operator import index
+from typing import Protocol, SupportsIndex
 
 from tidelog.io.plain import Row
 from tidelog.session.definition import (
@@ -83,11 +84,11 @@ class RuleChanges:
             self._rules, self._pending = rules, None
         self._facts(module, take_facts, insert=False)
 
-    def remove_number(self, number: int) -> None:
+    def remove_number(self, number: SupportsIndex) -> None:
         """Remove the rule of a number."""
         if isinstance(number, bool):
             raise TypeError("a rule is removed by its text or its number, not by bool")
-        gone = find_rule(self._current(), number)
+        gone = find_rule(self._current(), index(number))
         self._rules, self._pending = [rule for rule in self._current() if rule is not gone], None
 
     def _facts(self, module: ast.Module, take_facts: TakeFacts, *, insert: bool) -> None:

@@ -2,7 +2,7 @@
 
 A commit is final before anybody is told, and nothing of the database is held meanwhile: a function
 may read, and begin a transaction of its own. What it raises is logged and harms nobody; if it ends the
-program, that happens once all others have been told.
+program (SystemExit, KeyboardInterrupt), that happens once all others have been told of the commit.
 """
 
 from __future__ import annotations
@@ -77,17 +77,23 @@ class Subscriptions:
 
     def deliver(self) -> None:
         """Tell what is waiting. If somebody is at it already, here or in another thread, they will."""
-        ending: BaseException | None = None
         while self._waiting and self._telling.acquire(blocking=False):
             try:
                 while self._waiting:
-                    changes, concerned = self._waiting.popleft()
-                    for subscription in concerned:
-                        try:
-                            subscription.tell(changes)
-                        except BaseException as error:
-                            ending = ending or error
+                    _tell_all(*self._waiting.popleft())
             finally:
                 self._telling.release()
-        if ending is not None:
-            raise ending
+
+
+def _tell_all(changes: ChangeSet, concerned: list[Subscription]) -> None:
+    """Tell everybody of a commit, then raise what is to end the program."""
+    ending: list[BaseException] = []
+    for subscription in concerned:
+        try:
+            subscription.tell(changes)
+        except BaseException as error:
+            ending.append(error)
+    for other in ending[1:]:
+        LOG.error("another subscriber, on commit %d: %r", changes.version, other)
+    if ending:
+        raise ending[0]

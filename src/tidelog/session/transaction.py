@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self, cast
+from typing import TYPE_CHECKING, Protocol, Self, SupportsIndex, cast
 
 from tidelog.io.facts import Facts, read_facts
 from tidelog.io.places import Place, find_facts
@@ -354,13 +354,13 @@ class Transaction:
         with self._whole():
             return self.rules.add(text, self._facts)
 
-    def remove_rule(self, rule: str | int) -> None:
+    def remove_rule(self, rule: str | SupportsIndex) -> None:
         """Remove a rule, by its number or its text (variables may have other names); a fact is deleted.
 
         Raises UnknownRuleError, which shows rules that look alike.
         """
         self._check_open()
-        if isinstance(rule, int):
+        if isinstance(rule, SupportsIndex):
             self.rules.remove_number(rule)
         else:
             with self._whole():

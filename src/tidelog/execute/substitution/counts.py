@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tidelog.execute.substitution.work import EVERYTHING, Work, restored
+from tidelog.execute.substitution.work import Work, restored
 from tidelog.plan.maintenance import Tally
-from tidelog.plan.parts import AFTER, Mark
+from tidelog.plan.parts import AFTER, EVERYTHING, Mark
 from tidelog.syntax.errors import InternalError
 
 

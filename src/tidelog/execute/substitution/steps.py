@@ -31,9 +31,9 @@ from dataclasses import dataclass, replace
 
 from tidelog.execute.substitution.infer import Accept, Instance, Read, matching
 from tidelog.execute.substitution.relation import Entry
-from tidelog.execute.substitution.work import EVERYTHING, HEAD, Drivers, Work, by_marks, by_relation, restored
+from tidelog.execute.substitution.work import HEAD, Drivers, Work, by_marks, by_relation, restored
 from tidelog.plan.maintenance import Reading, Steps
-from tidelog.plan.parts import AFTER, BEFORE, Mark
+from tidelog.plan.parts import AFTER, BEFORE, EVERYTHING, Mark
 from tidelog.plan.step_readings import step_readings
 from tidelog.program.model import Negative, Positive
 from tidelog.syntax.errors import InternalError

@@ -13,7 +13,6 @@ from tidelog.program.model import Positive, Value
 
 Drivers = Mapping[str, Bucket]
 
-EVERYTHING = ~Part(0)
 HEAD = 0  # the position of the head in a backward reading
 SLICE = 100  # instances between two reports of progress
 

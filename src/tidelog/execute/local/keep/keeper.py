@@ -267,7 +267,7 @@ class LocalKeeper(LocalExecutor):
         self, task: Maintaining | Materialising, watch: Watch = unwatched, budget: int | None = None
     ) -> PhaseReport:
         """Run a task."""
-        started = time.perf_counter()
+        started, prepared = time.perf_counter(), time.thread_time()
         if isinstance(task, Derive | Fixpoint | Group):
             plain = self.run(task, watch)
             report = PhaseReport(plain.rounds, plain.new, plain.instances, phase=type(task).__name__.lower())
@@ -278,7 +278,7 @@ class LocalKeeper(LocalExecutor):
             running = self._running(task)
             before = sum(self.ledger(name).touched for name in task.relations)
             running.reset(budget)
-            self.preparing += time.perf_counter() - started
+            self.preparing += time.thread_time() - prepared
             try:
                 running(watch)
             except Abandoned as given_up:

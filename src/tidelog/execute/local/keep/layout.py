@@ -120,8 +120,8 @@ R_RANKS = 10
 R_CURSOR = 11
 R_GUARD_CURSOR = 12
 R_WORK = 30  # tuples looked at
-R_UNDECIDED = 32  # tuples that fell and may still follow
 R_INSTANCES = 31  # what instances mean for counts: 0 nothing, or GAINED, LOST, ... (see `sweep`)
+R_UNDECIDED = 32  # tuples that fell and may still follow
 # Of `steps`:
 R_K = 13  # the iteration
 R_BUCKETS = 14  # for each iteration the first of its events: address, room

@@ -41,7 +41,7 @@ COUNTED = {
     Instances.MIXED: heads.MIXED,
     Instances.FORMER_LOST: heads.FORMER_LOST,
 }
-SLICE = 20_000  # tuples looked at between two reports of progress
+SLICE = 5_000  # tuples looked at between two reports of progress
 REPLAN_GROWTH, REPLAN_ROWS = 4, 1000
 
 
@@ -123,7 +123,8 @@ class Running:
         """
         relations = self.keeper.relations
         for reserve in tuple(self.code.reserves):
-            missing = {name for _, name, columns in reserve.probes if columns not in relations[name].indexes}
+            needed = {(name, columns) for _, name, columns in reserve.probes}
+            missing = [name for name, columns in needed if columns not in relations[name].indexes]
             regret = self.words[reserve.form + at.F_REGRET]
             if missing and regret <= sum(len(relations[name]) for name in missing):
                 continue

@@ -14,13 +14,11 @@ import numpy.typing as npt
 
 from tidelog.execute.local.codes import Codes
 from tidelog.execute.local.relation import Index, StoredRelation
-from tidelog.plan.parts import COMBINATIONS, Part
+from tidelog.plan.parts import COMBINATIONS, EVERYTHING, Part
 from tidelog.program.functions import FunctionFailure, evaluate
 from tidelog.program.model import Column, Expr, Relation, Rule, variables
 from tidelog.program.types import BOOL
 from tidelog.syntax.errors import EvaluationError
-
-EVERYTHING = Part((1 << COMBINATIONS) - 1)
 
 
 class Parts:

@@ -28,11 +28,9 @@ from tidelog.execute.spark.keep.first_run import first_run
 from tidelog.execute.spark.keep.instances import Ref
 from tidelog.execute.spark.keep.work import Work
 from tidelog.plan.maintenance import Reading, Steps
-from tidelog.plan.parts import Mark, Part
+from tidelog.plan.parts import EVERYTHING, Mark
 from tidelog.plan.step_readings import step_readings
 from tidelog.syntax.errors import InternalError, UnsupportedError
-
-EVERYTHING = ~Part(0)
 
 Refs = dict[Ref, None]
 

@@ -16,10 +16,8 @@ from tidelog.execute.spark.keep.work import Work
 from tidelog.execute.spark.state import cut
 from tidelog.execute.spark.types import key
 from tidelog.plan.maintenance import Reading, Tally
-from tidelog.plan.parts import Mark, Part
+from tidelog.plan.parts import EVERYTHING, Mark
 from tidelog.syntax.errors import InternalError
-
-EVERYTHING = ~Part(0)
 
 
 def tally(task: Tally, work: Work) -> None:
