@@ -34,7 +34,7 @@ from benchmarks.workloads import ROOT
 CYCLES = 9
 QUICK_SECONDS = 0.02  # for a commit: then there are more cycles, with fewer checks between them
 QUICK_TIMES = 6
-RUNS = 3
+RUNS = 5
 SHORT_SECONDS = 20.0  # of all cycles: `auto` has seen such an update before, in most of them
 LOOKED_AT = 3_000_000  # up to so many answers, every tuple is looked at after every commit of CYCLES
 

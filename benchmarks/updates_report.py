@@ -10,6 +10,7 @@ from benchmarks.live import Commit, commit_of, middle
 from benchmarks.tables import count, markdown, ratio, seconds
 
 THERE, BACK = "there", "back"
+COMMITS = {"delete": (THERE,), "re-insert": (BACK,), "both": (THERE, BACK)}
 LONGEST_WHY = 80
 AUTO_GOAL = 1.2
 SMALL_GOAL = ("galen", "10", 0.01)
@@ -110,7 +111,8 @@ EXPLANATION = """\
 Median times, of the best of several processes where they are short. Delete is the first commit of an
 update, re-insert its reverse (of a recorded one: insert, then delete); first is the very first such commit,
 which may have indexes to make. Instances are the rule instances considered, impact is the number of derived
-tuples that went (or came) with the first commit."""
+tuples that went (or came) with the first commit. At the end `auto` is set beside the cheaper of recompute and
+the best single algorithm: for each commit, and for both commits of an update together."""
 
 
 def _table(here: Sequence[Figures]) -> str:
@@ -169,43 +171,41 @@ def _answers(commit: dict[str, Any]) -> object:
 
 
 def _auto(found: Sequence[Figures]) -> list[str]:
+    """`auto` beside the others: each commit, and an update as a whole, for which the goal is."""
     rows: list[tuple[str, ...]] = []
-    worst: tuple[float, str] = (0.0, "")
-    goals: list[str] = []
-    for auto in found:
-        if auto.algorithm != "auto":
-            continue
+    worst: dict[str, tuple[float, str]] = {}
+    for auto in (figures for figures in found if figures.algorithm == "auto"):
         singles = [f for f in found if f.data == auto.data and f is not auto]
         for update in auto.updates():
-            for way, name in ((THERE, "delete"), (BACK, "re-insert")):
-                times = {f.algorithm: f.seconds(update, way) for f in singles}
-                known = {algorithm: time for algorithm, time in times.items() if time is not None}
-                recompute = known.pop("recompute", None)
-                best = min(known, key=known.__getitem__, default=None)
-                cheaper = min((t for t in (recompute, known.get(best or "")) if t is not None), default=None)
-                share = _share(auto.seconds(update, way), cheaper)
+            for name, ways in COMMITS.items():
+                known = {f.algorithm: time for f in singles if (time := _total(f, update, ways)) is not None}
+                cheaper, recompute = min(known.values(), default=None), known.pop("recompute", None)
+                best, took = min(known, key=known.__getitem__, default=""), _total(auto, update, ways)
+                share = _share(took, cheaper)
                 if share is not None:
-                    worst = max(worst, (share, f"{auto.data}, {update}, {name}"))
-                rows.append(
-                    (
-                        auto.data,
-                        update,
-                        name,
-                        seconds(recompute),
-                        seconds(known[best]) if best else "",
-                        best or "",
-                        seconds(auto.seconds(update, way)),
-                        ratio(share),
-                        auto.of(update, way)[-1].why[:LONGEST_WHY] if auto.of(update, way) else "",
-                    )
-                )
-    if rows:
-        goals.append(
-            f"`auto` against the cheaper of the two: worst {worst[0]:.2f} ({worst[1]}); goal {AUTO_GOAL}."
+                    worst[name] = max(worst.get(name, (0.0, "")), (share, f"{auto.data}, {update}"))
+                figures = (seconds(recompute), seconds(known.get(best)), best, seconds(took), ratio(share))
+                rows.append((auto.data, update, name, *figures, _why(auto, update, ways)))
+    goals = _small(found)
+    if worst:
+        said = "; ".join(f"{name} {share:.2f} ({where})" for name, (share, where) in worst.items())
+        goals.insert(
+            0, f"`auto` against the cheaper of the two, the worst: {said}; goal {AUTO_GOAL} for both."
         )
-    goals += _small(found)
     parts = ["## auto", markdown(AUTO_HEADINGS, rows, left=3)] if rows else []
     return [*parts, "## Goals", "\n".join(f"- {goal}" for goal in goals)] if goals else parts
+
+
+def _total(figures: Figures, update: str, ways: tuple[str, ...]) -> float | None:
+    """The time of an update's commits together."""
+    times = [figures.seconds(update, way) for way in ways]
+    known = [time for time in times if time is not None]
+    return sum(known) if len(known) == len(times) else None
+
+
+def _why(figures: Figures, update: str, ways: tuple[str, ...]) -> str:
+    commits = figures.of(update, ways[0])
+    return commits[-1].why[:LONGEST_WHY] if commits and len(ways) == 1 else ""
 
 
 def _small(found: Sequence[Figures]) -> list[str]:

@@ -31,7 +31,7 @@ def test_updates(tmp_path: Path) -> None:
     impacts = {event["commit"]["impact"] for figures in stored for event in figures["commits"]}
     assert len(impacts) == 1
     assert impacts.pop() > 10
-    assert "`auto` against the cheaper of the two: worst" in said
+    assert "`auto` against the cheaper of the two, the worst: delete" in said
 
 
 def test_one_fact(tmp_path: Path) -> None:

@@ -256,7 +256,7 @@ def _changes(change: StratumChange, keeper: Keeper) -> tuple[tuple[int, int], in
     Where that is much, also the number of all such tuples.
     """
     own, below = change.stratum.relations, change.below
-    told = [(keeper.told.retracted[name], keeper.told.asserted[name]) for name in own]
+    told = [(keeper.told.retracted.get(name, 0), keeper.told.asserted.get(name, 0)) for name in own]
     changed = [keeper.changed(name) for name in below]
     lost = gained = 0
     much = None

@@ -267,7 +267,7 @@ class LocalKeeper(LocalExecutor):
         self, task: Maintaining | Materialising, watch: Watch = unwatched, budget: int | None = None
     ) -> PhaseReport:
         """Run a task."""
-        started, prepared = time.perf_counter(), time.thread_time()
+        started = time.perf_counter()
         if isinstance(task, Derive | Fixpoint | Group):
             plain = self.run(task, watch)
             report = PhaseReport(plain.rounds, plain.new, plain.instances, phase=type(task).__name__.lower())
@@ -275,10 +275,8 @@ class LocalKeeper(LocalExecutor):
         elif isinstance(task, Regroup):
             report = regroup(task, self)
         else:
-            running = self._running(task)
+            running = self._ready(task, budget)
             before = sum(self.ledger(name).touched for name in task.relations)
-            running.reset(budget)
-            self.preparing += time.thread_time() - prepared
             try:
                 running(watch)
             except Abandoned as given_up:
@@ -297,11 +295,30 @@ class LocalKeeper(LocalExecutor):
             if not isinstance(task, Derive | Fixpoint | Group | Regroup):
                 self._running(task).reset(None)
 
+    def _ready(self, task: Maintaining, budget: int | None) -> Running:
+        """The compiled task, with its indexes, ready to run; the time that these take is kept."""
+        kept = self._kept(task)
+        if kept is not None and kept.has_indexes:
+            kept.reset(budget)
+            return kept
+        started = time.thread_time()
+        running = self._running(task)
+        running.reset(budget)
+        self.preparing += time.thread_time() - started
+        return running
+
+    def _kept(self, task: Maintaining) -> Running | None:
+        """The task as it was compiled before, while that is of use."""
+        found = self._compiled.get(id(task))
+        if found is None or found[1].outgrown or self._starting(task):
+            return None
+        return found[1]
+
     def _running(self, task: Maintaining) -> Running:
         """The compiled task."""
-        found = self._compiled.get(id(task))
-        if found is not None and not found[1].outgrown and not self._starting(task):
-            return found[1]
+        kept = self._kept(task)
+        if kept is not None:
+            return kept
         running: Running
         match task:
             case Sweep(guard=Proof()):

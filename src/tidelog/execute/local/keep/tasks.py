@@ -82,6 +82,12 @@ class Running:
         stored = self.keeper.relations
         return any(len(stored[name]) > limit for name, limit in self.limits.items())
 
+    @property
+    def has_indexes(self) -> bool:
+        """Whether the indexes are there; a renewal lets them rest."""
+        stored = self.keeper.relations
+        return all(columns in stored[name].indexes for name, columns in self.code.probed)
+
     def group(
         self, readings: Sequence[Reading], *, backward: bool = False, sign: int = 0
     ) -> tuple[Words, Words]:
@@ -107,7 +113,7 @@ class Running:
         run[at.R_RANKS] = int(self.ranks)
         self.counted[:] = 0
         for name, columns in self.code.probed:
-            self.keeper.relations[name].index(columns)  # it may rest since a renewal
+            self.keeper.relations[name].index(columns)
         self.take_from_reserve()
         for name in self.mapped:
             self.keeper.ledger(name).need_map()
