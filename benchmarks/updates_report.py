@@ -20,8 +20,9 @@ SMALL_GOAL = ("galen", "10", 0.01)
 class Figures:
     """What one algorithm did with one data set. `commits` are events of children, in order.
 
-    A child is a `run`, by number. Runs differ by a fifth where a commit takes a millisecond, depending on
-    where in memory things come to lie, and noise only adds: so the best run's median is the time of a commit.
+    A child is a `run`, by number. Runs of one algorithm differ by half where a commit takes milliseconds,
+    depending on where in memory things come to lie, and noise only adds: so the best run's median is the time
+    of a commit.
     """
 
     data: str

@@ -39,7 +39,9 @@ def test_ratios_to_recompute_and_to_the_cheaper() -> None:
     assert cells(text, "|10|dred|") == dred
     auto = ["galen", "10", "delete", "10.00", "0.500", "dred", "0.750", "1.50", "auto"]
     assert cells(text, "|galen|10|delete|") == auto
-    assert "worst 1.50 (galen, 10, delete); goal 1.2." in text
+    both = ["galen", "10", "both", "18.00", "0.750", "dred", "1.00", "1.33", ""]
+    assert cells(text, "|galen|10|both|") == both
+    assert "the worst: delete 1.50 (galen, 10); re-insert 1.00 (galen, 10); both 1.33 (galen, 10);" in text
     assert "dred 5.00%, auto 7.50%; goal 1%." in text
 
 

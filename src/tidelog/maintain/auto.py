@@ -50,6 +50,7 @@ from tidelog.program.model import Stratum
 
 POLICIES = ("auto", "incremental", "full")
 
+TRIFLE = 0.01  # of recomputing: an update that takes less, as expected, teaches nothing
 MUCH = 0.5  # of all below: so many changes, and recomputing is taken at once
 RETRY = 0.92  # where rounds cost: each time that recomputing is taken, an update seems so much cheaper
 SLOW = 20e-6  # seconds for a rule instance: a first evaluation that took longer was compiling kernels
@@ -145,7 +146,9 @@ class Auto:
             past.give_up(lost, gained, done, took, come, decisive=allowed >= DECISIVE * full)
             self._afterwards(change, keeper, past, lost, gained, took + keeper.preparing - prepared)
             return reports
-        past.learn(lost, gained, cost(reports), clock.spent())
+        took = clock.spent()
+        if expected is None or max(took, expected) > TRIFLE * full:
+            past.learn(lost, gained, cost(reports), took)
         if past.renewed:
             past.after, past.renewed = keeper.preparing - prepared, False
         self._choose(stratum, self._ranked.name, f"{changes}, {_compared(expected, full)}")
@@ -274,8 +277,9 @@ def _count(number: int, what: str) -> str:
 
 
 def _compared(expected: float | None, full: float) -> str:
-    guess = "" if expected is None else f"{_ms(expected)} expected, "
-    return f"{guess}{_ms(full)} for recomputing"
+    if expected is None:
+        return f"{_ms(full)} for recomputing"
+    return f"{1000 * expected:,.1f} ms expected, {1000 * full:,.1f} ms for recomputing"
 
 
 def _ms(seconds: float) -> str:
