@@ -290,10 +290,12 @@ class LocalKeeper(LocalExecutor):
         return report
 
     def prepare(self, tasks: Sequence[Maintaining | Materialising]) -> None:
-        """Make the indexes that tasks will need."""
+        """Make the indexes that tasks will need, and load the kernels."""
         for task in tasks:
             if not isinstance(task, Derive | Fixpoint | Group | Regroup):
-                self._running(task).reset(None)
+                running = self._running(task)
+                running.reset(None)
+                running.load()
 
     def _ready(self, task: Maintaining, budget: int | None) -> Running:
         """The compiled task, with its indexes, ready to run; the time that these take is kept."""

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from tidelog.execute.local.keep.keeper import LocalKeeper
 
 UNLIMITED = 1 << 62
+NONE: Words = np.empty(0, np.int64)
 COUNTED = {
     Instances.GAINED: heads.GAINED,
     Instances.LOST: heads.LOST,
@@ -102,6 +103,9 @@ class Running:
     def __call__(self, watch: Watch) -> None:
         """Run, after `reset`."""
         raise NotImplementedError
+
+    def load(self) -> None:
+        """Have the kernel in memory before it is needed: loading it takes as long as many commits."""
 
     def reset(self, budget: int | None) -> None:
         """Be ready to run from the beginning."""
@@ -207,6 +211,12 @@ class RunningSweep(Running):
         self.guarded, self.fresh = guard is task.guard, guard.fresh
         self.finish()
 
+    def load(self) -> None:
+        """Sweep over nothing."""
+        kernels.sweep(
+            NONE, self.place, NONE, NONE, NONE, NONE, NONE, self.guarded, 0, 0, 0, 0, self.address
+        )  # fmt: skip
+
     def report(self, phase: str, touched: int) -> PhaseReport:
         """What the run did, and what it left open."""
         report = super().report(phase, touched)
@@ -239,6 +249,10 @@ class RunningRedeem(Running):
         self.task, self.ranks = task, task.ranks
         self.forms, self.owners = self.group(task.forms, backward=True)
         self.finish()
+
+    def load(self) -> None:
+        """Rederive nothing."""
+        kernels.redeem(NONE, self.place, NONE, NONE, 0, 0, self.address)
 
     def __call__(self, watch: Watch) -> None:
         """Rederive."""
