@@ -289,7 +289,8 @@ class Keeper(Executor, Protocol):
 
     Outside of a commit its relations hold the current answers; `size` and `table` give
     these until `commit`, also while one is under way. `preparing` are the seconds spent so far on what
-    tasks find ready the next time, such as indexes that renewal has left behind. `patience` are the seconds
+    tasks find ready the next time, such as indexes that renewal has left behind, in the time of the processor
+    where updates run in the calling thread. `patience` are the seconds
     that an update may always take, where rounds cost more than tuples; else 0. `told` is what the commit
     under way has been told of explicit facts.
     """
