@@ -62,11 +62,11 @@ def draw(tables: Mapping[str, pa.Table], count: int, seed: int) -> Tables:
     return drawn
 
 
-def every(table: pa.Table, step: int) -> pa.Table:
-    """The rows number step, 2 x step, ... of a table, counted from 1."""
+def every(table: pa.Table, step: int, first: int) -> pa.Table:
+    """The rows number first, first + step, first + 2 x step, ... of a table, counted from 1."""
     import numpy as np
 
-    return table.take(np.arange(step - 1, table.num_rows, step))
+    return table.take(np.arange(first - 1, table.num_rows, step))
 
 
 def checksum(table: pa.Table) -> int:

@@ -4,10 +4,9 @@
     make bench-updates ARGS="--only crdt --algorithms elastic,auto --add"
 
 Each data set is loaded by each algorithm in a process of its own, or in several (`--runs`), in turns with
-the other algorithms; then each update is committed and reversed, again and again while that is short, and
-more often where it is quick. The medians of the best run are shown; `first` is the very first commit, which
-may have indexes to make. One commit over `--limit` ends the process: what came before is kept, larger updates
-are not tried.
+the other algorithms. Then come the updates, small ones first: each of several sets of facts is deleted and
+inserted again, once, as in the paper. The time of a commit is the median of the processes; what does not
+happen within `--limit` ends a process: what came before is kept, larger updates are not tried.
 
 All answers are checked: sizes and checksums after a commit are those of recompute, after the reverse
 those of the beginning. Figures go to `build/bench-out/updates.json` and `updates.md`.
@@ -22,7 +21,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from benchmarks.datasets import DATA_SETS, DataSet, find_data_set
+from benchmarks.datasets import DATA_SETS, SETS, DataSet, find_data_set
 from benchmarks.facts import read_tables
 from benchmarks.live import ALGORITHMS, Change, Commit, Live, warm
 from benchmarks.measure import settle
@@ -31,12 +30,10 @@ from benchmarks.supervise import Event, begin, done, supervise
 from benchmarks.updates_report import Figures, report
 from benchmarks.workloads import ROOT
 
-CYCLES = 9
-QUICK_SECONDS = 0.02  # for a commit: then there are more cycles, with fewer checks between them
-QUICK_TIMES = 6
-RUNS = 5
-SHORT_SECONDS = 20.0  # of all cycles: `auto` has seen such an update before, in most of them
-LOOKED_AT = 3_000_000  # up to so many answers, every tuple is looked at after every commit of CYCLES
+RUNS = 3
+SLOW_BOOTSTRAP = 20.0  # seconds: then there is one process, not RUNS
+SHORT_SECONDS = 20.0  # of all commits of an update: then no more of its sets are tried
+LOOKED_AT = 3_000_000  # up to so many answers, every tuple is looked at after every commit
 
 OUT = ROOT / "build" / "bench-out"
 
@@ -68,15 +65,12 @@ def measure(data: DataSet, algorithm: str, options: argparse.Namespace) -> None:
     start = dict(live.answers)
 
     for update in _chosen(data.updates, options.sizes):
-        first = data.change(update, tables, options.seed)
         spent = 0.0
-        for cycle in range(QUICK_TIMES * options.cycles):
-            if cycle >= options.cycles and spent > QUICK_SECONDS * 2 * cycle:
-                break
-            checked = cycle < options.cycles
-            there = _step(live, f"{update}, there", first, update, "there", checked=checked)
+        for number in range(min(data.sets(update), options.sets)):
+            change = data.change(update, tables, options.seed, number)
+            there = _step(live, f"{update}, there", change, update, number, "there")
             problems = missed(data.after.get(update, {}))
-            back = _step(live, f"{update}, back", first.reverse, update, "back", checked=checked)
+            back = _step(live, f"{update}, back", change.reverse, update, number, "back")
             if live.answers != start:
                 problems.append(
                     f"after update {update} and its reverse the answers are not those of the beginning"
@@ -90,11 +84,12 @@ def measure(data: DataSet, algorithm: str, options: argparse.Namespace) -> None:
     done("end", problems=live.problems(whole=True), megabytes=live.peak)
 
 
-def _step(live: Live, what: str, change: Change, update: str, way: str, *, checked: bool) -> Commit:
+def _step(live: Live, what: str, change: Change, update: str, number: int, way: str) -> Commit:
     begin(what)
     commit = live.commit(change)
-    whole = checked and sum(size for size, _ in live.answers.values()) <= LOOKED_AT
-    done("commit", update=update, way=way, commit=commit.figures(), problems=live.problems(whole=whole))
+    whole = sum(size for size, _ in live.answers.values()) <= LOOKED_AT
+    figures = {"update": update, "set": number, "way": way, "commit": commit.figures()}
+    done("commit", **figures, problems=live.problems(whole=whole))
     return commit
 
 
@@ -128,9 +123,7 @@ def main() -> int:
     parser.add_argument(
         "--sizes", type=lambda text: text.split(","), help="names of updates: 10,100,hundredth,recorded"
     )
-    parser.add_argument(
-        "--cycles", type=int, default=CYCLES, help=f"at most, of short updates ({CYCLES}); of quick ones more"
-    )
+    parser.add_argument("--sets", type=int, default=SETS, help=f"of facts, for each update ({SETS})")
     parser.add_argument("--runs", type=int, default=RUNS, help=f"processes for each algorithm ({RUNS})")
     parser.add_argument("--seed", type=int, default=20260101, help="for drawing facts")
     parser.add_argument("--rows", type=int, help="read only the first rows of every file")
@@ -151,11 +144,10 @@ def main() -> int:
         if options.only and data.name not in options.only:
             continue
         here = [Figures(data.name, algorithm) for algorithm in options.algorithms]
-        runs = 1 if data.workload.long else options.runs
-        for number, figures in itertools.product(range(runs), here):
-            run(figures, number, options)
-            if number < runs - 1:
+        for number, figures in itertools.product(range(options.runs), here):
+            if number and figures.bootstrap and figures.bootstrap["seconds"] > SLOW_BOOTSTRAP:
                 continue
+            run(figures, number, options)
             print(figures.line(), flush=True)
             kept[data.name, figures.algorithm] = figures
             store.write_text(json.dumps([f.to_json() for f in kept.values()], indent=1) + "\n")

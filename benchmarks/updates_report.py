@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
+from statistics import mean, median
 from typing import Any, Self
 
-from benchmarks.live import Commit, commit_of, middle
+from benchmarks.live import Answers, Commit, commit_of
 from benchmarks.tables import count, markdown, ratio, seconds
 
 THERE, BACK = "there", "back"
@@ -20,9 +21,7 @@ SMALL_GOAL = ("galen", "10", 0.01)
 class Figures:
     """What one algorithm did with one data set. `commits` are events of children, in order.
 
-    A child is a `run`, by number. Runs of one algorithm differ by half where a commit takes milliseconds,
-    depending on where in memory things come to lie, and noise only adds: so the best run's median is the time
-    of a commit.
+    A child is a `run`, by number; each run goes through the same updates, with the same sets of facts.
     """
 
     data: str
@@ -51,14 +50,28 @@ class Figures:
             if event["update"] == update and event["way"] == way
         ]
 
-    def seconds(self, update: str, way: str) -> float | None:
-        """The time of a commit: the median of a run, of the best run."""
-        by_run: dict[int, list[float]] = {}
+    def answers(self, update: str) -> dict[int, Answers]:
+        """The answers after the first commit of an update, by set."""
+        return {
+            event["set"]: commit_of(event["commit"]).answers
+            for event in self.commits
+            if event["update"] == update and event["way"] == THERE
+        }
+
+    def times(self, update: str, ways: Sequence[str]) -> dict[tuple[int, str], float]:
+        """The seconds of an update's commits, by set and way: the median of the runs."""
+        found: dict[tuple[int, str], list[float]] = {}
         for event in self.commits:
-            if event["update"] == update and event["way"] == way:
-                by_run.setdefault(event.get("run", 0), []).append(commit_of(event["commit"]).seconds)
-        medians = [middle(times) for times in by_run.values()]
-        return min((m for m in medians if m is not None), default=None)
+            if event["update"] == update and event["way"] in ways:
+                found.setdefault((event["set"], event["way"]), []).append(event["commit"]["seconds"])
+        return {key: median(seconds) for key, seconds in found.items()}
+
+    def seconds(self, update: str, ways: Sequence[str]) -> float | None:
+        """What an update's commits take for a set of facts, on average of the sets that were done."""
+        times = self.times(update, ways)
+        done = [number for number, _ in times if all((number, way) in times for way in ways)]
+        sums = [sum(times[number, way] for way in ways) for number in dict.fromkeys(done)]
+        return mean(sums) if sums else None
 
     def line(self) -> str:
         """All of it in one line."""
@@ -66,7 +79,7 @@ class Figures:
         if self.bootstrap:
             parts.append(f"bootstrap {seconds(self.bootstrap['seconds'])} s;")
         for update in self.updates():
-            ways = (seconds(self.seconds(update, way)) or "-" for way in (THERE, BACK))
+            ways = (seconds(self.seconds(update, (way,))) or "-" for way in (THERE, BACK))
             parts.append(f"{update}: {' / '.join(ways)};")
         parts.extend(f"{problem};" for problem in self.problems)
         if self.stopped:
@@ -79,15 +92,18 @@ HEADINGS = (
     *("instances of delete", "of re-insert", "impact", "delete ÷ recompute", "re-insert ÷ recompute", "MB"),
 )
 AUTO_HEADINGS = (
-    "data",
-    "update",
-    "commit",
-    "recompute s",
-    "best s",
-    "by",
-    "auto s",
-    "auto ÷ cheaper",
-    "why",
+    *(
+        "data",
+        "update",
+        "commit",
+        "recompute s",
+        "best s",
+        "by",
+        "auto s",
+        "auto ÷ cheaper",
+        "worst set",
+        "why",
+    ),
 )
 
 
@@ -109,11 +125,13 @@ def report(found: Sequence[Figures]) -> tuple[str, list[str]]:
 
 
 EXPLANATION = """\
-Median times, of the best of several processes where they are short. Delete is the first commit of an
-update, re-insert its reverse (of a recorded one: insert, then delete); first is the very first such commit,
-which may have indexes to make. Instances are the rule instances considered, impact is the number of derived
-tuples that went (or came) with the first commit. At the end `auto` is set beside the cheaper of recompute and
-the best single algorithm: for each commit, and for both commits of an update together."""
+Times are means over the sets of facts that an update has; the time of a commit is the median of several
+processes. Delete is the first commit with a set, re-insert its reverse (of a recorded one: insert, then
+delete); first is the very first such commit. Instances are the rule instances considered, impact is the
+number of derived tuples that went (or came) with the first commit. At the end `auto` is set beside the
+cheaper of recompute and the best single algorithm, over all sets together: for each commit, and for both
+commits of an update, a cycle of the paper, which the goal is for. The worst set is that for which `auto`
+stands worst beside whoever is best with that very set."""
 
 
 def _table(here: Sequence[Figures]) -> str:
@@ -122,33 +140,56 @@ def _table(here: Sequence[Figures]) -> str:
     for update in _updates(here):
         for figures in here:
             there, back = figures.of(update, THERE), figures.of(update, BACK)
-            first = there[0] if there else None
-            ways = [figures.seconds(update, way) for way in (THERE, BACK)]
-            against = [base.seconds(update, way) if base else None for way in (THERE, BACK)]
+            first = figures.times(update, (THERE,)).get((0, THERE))
             rows.append(
                 (
                     update,
                     figures.algorithm,
                     seconds(figures.bootstrap["seconds"] if figures.bootstrap else None),
-                    seconds(ways[0]) or "-",
-                    seconds(first.seconds if first else None),
-                    seconds(ways[1]) or "-",
-                    count(first.instances if first else None),
-                    count(back[0].instances if back else None),
-                    count(first.impact if first else None),
-                    *(ratio(_share(way, other)) for way, other in zip(ways, against, strict=True)),
+                    seconds(figures.seconds(update, (THERE,))) or "-",
+                    seconds(first),
+                    seconds(figures.seconds(update, (BACK,))) or "-",
+                    *(count(_mean(commit.instances for commit in commits)) for commits in (there, back)),
+                    count(_mean(commit.impact for commit in there)),
+                    *(
+                        ratio(_share(figures, base, update, (way,)) if base else None)
+                        for way in (THERE, BACK)
+                    ),
                     count(figures.megabytes),
                 )
             )
     return markdown(HEADINGS, rows, left=2)
 
 
+def _mean(numbers: Iterable[int]) -> float | None:
+    found = list(numbers)
+    return mean(found) if found else None
+
+
 def _updates(here: Iterable[Figures]) -> list[str]:
     return list(dict.fromkeys(update for figures in here for update in figures.updates()))
 
 
-def _share(part: float | None, whole: float | None) -> float | None:
-    return part / whole if part is not None and whole else None
+def _share(figures: Figures, other: Figures, update: str, ways: Sequence[str]) -> float | None:
+    """The time of one algorithm as a multiple of another's, over the commits that both have done."""
+    times, others = figures.times(update, ways), other.times(update, ways)
+    both = times.keys() & others.keys()
+    return sum(times[key] for key in both) / sum(others[key] for key in both) if both else None
+
+
+def _worst_set(figures: Figures, others: Sequence[Figures], update: str, ways: Sequence[str]) -> float | None:
+    """Its worst multiple of the cheapest for one and the same set of facts."""
+
+    def sets(of: Figures) -> dict[int, float]:
+        times = of.times(update, ways)
+        found = {number for number, _ in times if all((number, way) in times for way in ways)}
+        return {number: sum(times[number, way] for way in ways) for number in found}
+
+    rivals = [sets(other) for other in others]
+    best = {number: min((r[number] for r in rivals if number in r), default=None) for number in sets(figures)}
+    return max(
+        (took / least for number, took in sets(figures).items() if (least := best[number])), default=None
+    )
 
 
 def _disagreements(here: Sequence[Figures]) -> list[str]:
@@ -159,8 +200,9 @@ def _disagreements(here: Sequence[Figures]) -> list[str]:
         if base.bootstrap and figures.bootstrap and _answers(base.bootstrap) != _answers(figures.bootstrap):
             wrong.append(f"{figures.algorithm}: first answers are not those of {base.algorithm}")
         for update in figures.updates():
-            expected = [commit.answers for commit in base.of(update, THERE)[:1]]
-            if any(commit.answers not in expected for commit in figures.of(update, THERE) if expected):
+            expected = base.answers(update)
+            found = figures.answers(update)
+            if any(found[number] != expected[number] for number in found.keys() & expected.keys()):
                 wrong.append(
                     f"{figures.algorithm}: answers after update {update} are not those of {base.algorithm}"
                 )
@@ -176,17 +218,23 @@ def _auto(found: Sequence[Figures]) -> list[str]:
     rows: list[tuple[str, ...]] = []
     worst: dict[str, tuple[float, str]] = {}
     for auto in (figures for figures in found if figures.algorithm == "auto"):
-        singles = [f for f in found if f.data == auto.data and f is not auto]
+        others = {f.algorithm: f for f in found if f.data == auto.data and f is not auto}
         for update in auto.updates():
             for name, ways in COMMITS.items():
-                known = {f.algorithm: time for f in singles if (time := _total(f, update, ways)) is not None}
-                cheaper, recompute = min(known.values(), default=None), known.pop("recompute", None)
-                best, took = min(known, key=known.__getitem__, default=""), _total(auto, update, ways)
-                share = _share(took, cheaper)
+                shares = {name: _share(auto, other, update, ways) for name, other in others.items()}
+                known = {name: share for name, share in shares.items() if share is not None}
+                share = max(known.values(), default=None)
                 if share is not None:
                     worst[name] = max(worst.get(name, (0.0, "")), (share, f"{auto.data}, {update}"))
-                figures = (seconds(recompute), seconds(known.get(best)), best, seconds(took), ratio(share))
-                rows.append((auto.data, update, name, *figures, _why(auto, update, ways)))
+                known.pop("recompute", None)
+                best = max(known, key=known.__getitem__, default="")
+                times = [
+                    of.seconds(update, ways) if of else None
+                    for of in (others.get("recompute"), others.get(best), auto)
+                ]
+                worst_set = _worst_set(auto, list(others.values()), update, ways)
+                figures = (seconds(times[0]), seconds(times[1]), best, seconds(times[2]), ratio(share))
+                rows.append((auto.data, update, name, *figures, ratio(worst_set), _why(auto, update, ways)))
     goals = _small(found)
     if worst:
         said = "; ".join(f"{name} {share:.2f} ({where})" for name, (share, where) in worst.items())
@@ -195,13 +243,6 @@ def _auto(found: Sequence[Figures]) -> list[str]:
         )
     parts = ["## auto", markdown(AUTO_HEADINGS, rows, left=3)] if rows else []
     return [*parts, "## Goals", "\n".join(f"- {goal}" for goal in goals)] if goals else parts
-
-
-def _total(figures: Figures, update: str, ways: tuple[str, ...]) -> float | None:
-    """The time of an update's commits together."""
-    times = [figures.seconds(update, way) for way in ways]
-    known = [time for time in times if time is not None]
-    return sum(known) if len(known) == len(times) else None
 
 
 def _why(figures: Figures, update: str, ways: tuple[str, ...]) -> str:
@@ -214,7 +255,7 @@ def _small(found: Sequence[Figures]) -> list[str]:
     data, update, goal = SMALL_GOAL
     shares: dict[str, float] = {}
     for figures in found:
-        times = [figures.seconds(update, way) for way in (THERE, BACK)]
+        times = [figures.seconds(update, (way,)) for way in (THERE, BACK)]
         known = [time for time in times if time is not None]
         if figures.data == data and figures.bootstrap and len(known) == 2:
             shares[figures.algorithm] = max(known) / figures.bootstrap["seconds"]

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from tidelog import Database
+from tidelog.execute.local.keep.keeper import LocalKeeper
 from tidelog.maintain.protocol import Algorithm
 from tidelog.maintain.seminaive import materialise
 from tidelog.maintain.update import Maintenance, Upkeep
@@ -18,6 +20,7 @@ from tidelog.program.model import Negative, Program, Relation, Value
 from tidelog.program.projections import MADE_BY as PROJECTION
 from tidelog.program.projections import project_negations
 from tidelog.program.strata import stratify
+from tidelog.session.maintained import Maintained
 from tidelog.syntax.parser import parse
 
 Row = tuple[Value, ...]
@@ -143,3 +146,11 @@ class Kept:
     def relations(self) -> dict[str, set[Row]]:
         """Every relation, those made by rewrites of the program included."""
         return {r.name: rows_of(r, self.keeper.table(r.name)) for r in self.pool.program.relations.values()}
+
+
+def keeper_of(database: Database) -> LocalKeeper:
+    """What holds the state of a database that is kept current in this process."""
+    backend = database._commits.started()
+    assert isinstance(backend, Maintained)
+    assert isinstance(backend.maintenance.keeper, LocalKeeper)
+    return backend.maintenance.keeper

@@ -28,9 +28,11 @@ def test_updates(tmp_path: Path) -> None:
     said = bench("updates", tmp_path, *options, "--algorithms", "auto", "--add")
     stored = json.loads((tmp_path / "updates.json").read_text())
     assert [figures["algorithm"] for figures in stored] == ["recompute", "dred", "auto"]
-    impacts = {event["commit"]["impact"] for figures in stored for event in figures["commits"]}
-    assert len(impacts) == 1
-    assert impacts.pop() > 10
+    impacts = [[event["commit"]["impact"] for event in figures["commits"]] for figures in stored]
+    assert impacts[0] == impacts[1] == impacts[2]
+    assert impacts[0][::2] == impacts[0][1::2]  # what goes comes back
+    assert len(impacts[0]) == 10
+    assert min(impacts[0]) > 10
     assert "`auto` against the cheaper of the two, the worst: delete" in said
 
 

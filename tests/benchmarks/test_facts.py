@@ -37,7 +37,8 @@ def test_distinct_keeps_the_first_of_each() -> None:
 
 def test_every_counts_from_one() -> None:
     table = pa.table({"x": list(range(1, 11))})
-    assert every(table, 3).to_pydict() == {"x": [3, 6, 9]}
+    assert every(table, 3, 3).to_pydict() == {"x": [3, 6, 9]}
+    assert every(table, 4, 1).to_pydict() == {"x": [1, 5, 9]}
 
 
 def test_draw_takes_distinct_facts_from_all_relations() -> None:

@@ -10,11 +10,15 @@ from tidelog.maintain.past import (
     GLANCE,
     HANDLED,
     HOPEFUL,
+    KNOWN_SHARE,
+    LEAST,
+    MOST_OF_MANY,
     MOST_SHARE,
     SHARE,
     SLOWEST,
     SPEED,
     WORTH_SHARE,
+    Allowance,
     Past,
 )
 
@@ -116,58 +120,73 @@ def test_a_first_evaluation_has_nothing_to_compare() -> None:
 def test_the_first_update_of_many_changes_may_take_little() -> None:
     past = Past(1.0)
     past.learn(5, 0, 80_000, 80_000 / SPEED)
-    first = past.allowed(1.0, past.expected(500, 0), 500, 0)
-    assert first == pytest.approx(FIRST_SHARE)
+    assert past.allowed(1.0, past.expected(500, 0), 500, 0) == Allowance(FIRST_SHARE, MOST_OF_MANY)
     past.learn(500, 0, 4_000_000, 4_000_000 / SPEED)
-    assert past.allowed(1.0, past.expected(500, 0), 500, 0) == pytest.approx(1.0)
+    allowed = past.allowed(1.0, past.expected(500, 0), 500, 0)
+    assert allowed is not None
+    assert allowed.least == pytest.approx(1.0)
+    assert allowed.most == pytest.approx(MOST_OF_MANY)
 
 
-@pytest.mark.parametrize(("come", "times"), [(0.05, 10), (0.0, 3), (0.5, 2), (0.9, 1.2), (1.5, 1)])
-def test_how_far_an_update_had_come_tells_what_it_would_have_taken(come: float, times: float) -> None:
+@pytest.mark.parametrize(("foreseen", "expected"), [(1.3, 1.3), (0.4, 0.4), (0.1, 0.15), (0.0, 0.15)])
+def test_what_was_foreseen_of_an_update_is_expected_of_the_next(foreseen: float, expected: float) -> None:
     past = Past(1.0)
-    past.give_up(100, 0, 800_000, 0.1, come, decisive=False)
-    assert past.expected(100, 0) == pytest.approx(times * 0.1)
+    past.give_up(100, 0, 800_000, 0.1, foreseen, decisive=False)
+    assert past.expected(100, 0) == pytest.approx(expected)
+
+
+def few(past: Past) -> float:
+    """The seconds that a change may take, where recomputing takes one."""
+    allowed = past.allowed(1.0, past.expected(1, 0), 1, 0)
+    assert allowed is not None
+    assert allowed.most == 0.0
+    return allowed.least
 
 
 def test_few_changes_are_always_tried() -> None:
     past = Past(1.0)
     for _ in range(20):
-        allowed = past.allowed(1.0, past.expected(1, 0), 1, 0)
-        assert allowed is not None
-        past.give_up(1, 0, int(allowed * SPEED), allowed, 0.5, decisive=False)
-    assert past.allowed(1.0, past.expected(1, 0), 1, 0) == pytest.approx(GLANCE)
+        allowed = few(past)
+        past.give_up(1, 0, int(allowed * SPEED), allowed, allowed, decisive=False)
+    assert few(past) == pytest.approx(GLANCE)
     past.learn(1, 0, 100, 100 / SPEED)  # and one that is cheap tells
-    assert past.allowed(1.0, past.expected(1, 0), 1, 0) == pytest.approx(SHARE)
+    assert few(past) == pytest.approx(SHARE)
+
+
+def test_little_is_not_waited_for_but_never_much_longer_than_for_recomputing() -> None:
+    past = Past(0.02)
+    assert past.allowed(0.02, None, 1, 0) == Allowance(KNOWN_SHARE * 0.02)
+    assert past.allowed(0.07, None, 1, 0) == Allowance(LEAST)
 
 
 def test_few_changes_take_little_more_than_recomputing_with_the_indexes_they_need() -> None:
     past = Past(1.0, after=0.07)
     assert past.renewed
-    assert past.allowed(1.0, None, 1, 0) == pytest.approx(MOST_SHARE - 0.07)
+    assert few(past) == pytest.approx(MOST_SHARE - 0.07)
     assert past.leaves_time(0.079)
     assert not past.leaves_time(0.081)
     past.renewed = False
-    assert past.allowed(1.0, None, 1, 0) == pytest.approx(SHARE)
+    assert few(past) == pytest.approx(SHARE)
     past.after = 0.5
     assert not past.leaves_time(0.0)
     past.renewed = True
-    assert past.allowed(1.0, None, 1, 0) == pytest.approx(GLANCE)
+    assert few(past) == pytest.approx(GLANCE)
 
 
 def test_few_changes_that_often_take_long_are_given_time() -> None:
     past = Past(1.0)
     past.learn(1, 0, 1_600_000, 0.2)
-    assert past.allowed(1.0, past.expected(1, 0), 1, 0) == pytest.approx(WORTH_SHARE)
+    assert few(past) == pytest.approx(WORTH_SHARE)
     past = Past(1.0)
-    past.give_up(1, 0, 800_000, 0.1, 0.5, decisive=False)
-    assert past.allowed(1.0, past.expected(1, 0), 1, 0) == pytest.approx(0.3)
-    past.give_up(1, 0, 2_400_000, 0.3, 0.5, decisive=False)  # once is enough
-    assert past.allowed(1.0, past.expected(1, 0), 1, 0) == pytest.approx(GLANCE)
+    past.give_up(1, 0, 800_000, 0.1, 0.1, decisive=False)
+    assert few(past) == pytest.approx(0.3)
+    past.give_up(1, 0, 2_400_000, 0.3, 0.3, decisive=False)  # once is enough
+    assert few(past) == pytest.approx(GLANCE)
 
 
 def test_what_failed_is_not_tried_with_more() -> None:
     past = Past(1.0)
-    past.give_up(100, 0, 800_000, 0.1, 0.0, decisive=False)
+    past.give_up(100, 0, 800_000, 0.1, 0.3, decisive=False)
     before = past.expected(500, 0)
     assert before == pytest.approx(1.5)
     assert past.allowed(1.0, before, 500, 0) is None
@@ -179,7 +198,7 @@ def test_what_failed_is_not_tried_with_more() -> None:
 
 def test_an_update_that_was_given_much_and_given_up_is_not_tried_for_some_time() -> None:
     past = Past(1.0)
-    past.give_up(100, 0, 4_800_000, 0.6, 0.9, decisive=True)
+    past.give_up(100, 0, 4_800_000, 0.6, 0.7, decisive=True)
     recomputed = 0
     while past.allowed(1.0, past.expected(100, 0), 100, 0) is None:
         past.hope(100, 0)

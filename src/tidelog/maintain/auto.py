@@ -13,9 +13,10 @@
        x is more than f (and than 10 ms) or, if only other sizes tell, and not only by updates that were given
        up, than three times f. If few changes are expected to take more than a third of f, they are given a
        twentieth of f
-    6  else run `ranked`, but no longer than a tenth of f, and 10 ms in any case; or twice x, if that is more,
-       up to two fifths of f. Many changes are given a twelfth of f at first and, where their size is known, a
-       fifth more than f; or, if an update came to an end before, only twice x, and a fifth of f at least
+    6  else run `ranked`, but no longer than a tenth of f, and 10 ms if that is not more than a fifth of f; or
+       twice x, if that is more, up to two fifths of f. Many changes are taken up in portions, which tell
+       what all will take (`clock.py`): it must not be more than f and a fifth. A twelfth of f goes by before
+       that counts; a fifth, where the size is known; or twice x, if an update of it came to an end before
     7  if that is not enough, drop what it did and recompute
 
 Indexes that recomputing has left behind are made again at once after few changes, for the next commit will
@@ -38,13 +39,26 @@ and from there in the commit's report.
 from __future__ import annotations
 
 from collections.abc import Collection
-from time import perf_counter, thread_time
+from time import perf_counter
 
-from tidelog.maintain.past import DEARER, DECISIVE, FAR, HANDLED, LEAST, MANY, SPEED, Past, mean, size
+from tidelog.maintain.clock import Clock
+from tidelog.maintain.past import (
+    DEARER,
+    DECISIVE,
+    FAR,
+    HANDLED,
+    LEAST,
+    MANY,
+    SPEED,
+    Allowance,
+    Past,
+    mean,
+    size,
+)
 from tidelog.maintain.protocol import Choice, StratumChange, considered, cost, in_vain, renewal
 from tidelog.maintain.ranked import Ranked
 from tidelog.maintain.seminaive import Recompute
-from tidelog.plan.executor import Progress, Watch
+from tidelog.plan.executor import Watch
 from tidelog.plan.maintenance import Abandoned, Keeper, PhaseReport
 from tidelog.program.model import Stratum
 
@@ -54,27 +68,6 @@ TRIFLE = 0.01  # of recomputing: an update that takes less, as expected, teaches
 MUCH = 0.5  # of all below: so many changes, and recomputing is taken at once
 RETRY = 0.92  # where rounds cost: each time that recomputing is taken, an update seems so much cheaper
 SLOW = 20e-6  # seconds for a rule instance: a first evaluation that took longer was compiling kernels
-
-
-class _Clock:
-    """A watch that ends an update when its time is up.
-
-    What the indexes take that recomputing has left behind does not count.
-    """
-
-    def __init__(self, keeper: Keeper, watch: Watch, most: float) -> None:
-        self._keeper, self._watch, self._most = keeper, watch, most
-        self._now = perf_counter if keeper.patience else thread_time
-        self._started = self._now() - keeper.preparing
-
-    def spent(self) -> float:
-        """The seconds that the update has taken."""
-        return self._now() - self._keeper.preparing - self._started
-
-    def __call__(self, progress: Progress) -> None:
-        self._watch(progress)
-        if self.spent() > self._most:
-            raise Abandoned
 
 
 class Auto:
@@ -134,16 +127,14 @@ class Auto:
             reports = self._full(stratum, keeper, watch, f"{changes}: {_compared(expected, full)}")
             self._afterwards(change, keeper, past, lost, gained, 0.0)
             return reports
-        prepared, clock = keeper.preparing, _Clock(keeper, watch, allowed)
+        prepared, clock = keeper.preparing, Clock(keeper, watch, allowed)
         try:  # step 6
             reports = self._ranked.update(change, keeper, clock, None)
         except Abandoned as given_up:  # step 7
             took = clock.spent()
             done = cost(given_up.reports)
-            moved = sum(_moved(stratum, keeper))
             reports = self._instead(stratum, keeper, watch, changes, given_up, took, full)
-            come = moved / max(1, sum(_moved(stratum, keeper)))
-            past.give_up(lost, gained, done, took, come, decisive=allowed >= DECISIVE * full)
+            past.give_up(lost, gained, done, took, clock.foreseen(), decisive=took >= DECISIVE * full)
             self._afterwards(change, keeper, past, lost, gained, took + keeper.preparing - prepared)
             return reports
         took = clock.spent()
@@ -163,7 +154,7 @@ class Auto:
         if expected is not None and expected > FAR * past.full:
             past.seconds[at] = RETRY * expected
             return self._full(stratum, keeper, watch, f"{changes}: {_compared(expected, past.full)}")
-        clock = _Clock(keeper, watch, max(keeper.patience, past.full))
+        clock = Clock(keeper, watch, Allowance(max(keeper.patience, past.full)))
         try:
             reports = self._ranked.update(change, keeper, clock, None)
         except Abandoned as given_up:

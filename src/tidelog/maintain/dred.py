@@ -140,9 +140,9 @@ def rederive(change: StratumChange, ranks: bool, candidates: Part = D) -> Redeem
     )
 
 
-def insert(change: StratumChange, ranks: bool) -> Sweep:
+def insert(change: StratumChange, ranks: bool, *, gradual: bool = False) -> Sweep:
     """What follows from new facts and new rules, and from what is waiting to come back."""
-    seeds = [reading for rule in change.kept for reading in gained_readings(rule, change.own)]
+    seeds = [reading for rule in change.kept for reading in gained_readings(rule, change.own, I - D)]
     seeds += [whole(rule, AFTER, AFTER) for rule in change.added]
     forms = [
         reading
@@ -160,5 +160,6 @@ def insert(change: StratumChange, ranks: bool) -> Sweep:
         settle=Mark.ADDED,  # step 12
         ranks=ranks,
         instances=Instances.GAINED,
+        gradual=gradual,
         phase="insert",
     )

@@ -8,14 +8,11 @@ Costs differ by orders of magnitude from one fact to the next, so what a change 
 is a mean of logarithms, in which an update of several facts weighs up to three times as much: one bad fact
 does not spoil the others. An update of few changes is always tried, if only for a short time.
 
-Of an update that was abandoned, the next one like it is expected to take no less. How far one of many changes
-had come is seen from the tuples that it had moved, of all that recomputing then moved. Tuples move slowly at
-first, so the whole is taken to cost half of what that says, and up to three times what was spent at least,
-the less the farther it had come. If that is less than recomputing, the next one is given the time to prove
-it, and what it takes replaces the estimate. Where only updates of another size tell, and all of these were
-abandoned, an update is tried only if it should take less than recomputing. Each time that recomputing is
-taken at once, updates like the one that was not tried seem a little cheaper, so that they are tried again
-some time.
+Of an update that was abandoned, the next one like it is expected to take what was foreseen of it, and half as
+long again as it had taken at least. If it is tried nevertheless and comes to an end, what it takes replaces
+that. Where only updates of another size tell, and all of these were abandoned, an update is tried only if it
+should take less than recomputing. Each time that recomputing is taken at once, updates like the one that was
+not tried seem a little cheaper, so that they are tried again some time.
 """
 
 from __future__ import annotations
@@ -42,8 +39,6 @@ FAR = 3.0  # times recomputing: what updates of other sizes may tell, and one is
 INVESTED = 0.5  # of what missing indexes take: the part that is not for later updates
 HOPE = 2.0  # times what is expected of an update: what it may take, within the shares above
 DEARER = 1.5  # what an abandoned update would have cost at least, against what it has
-DEARER_OF_MANY = 3.0  # the same for many changes, when none of the tuples had moved yet
-LATER = 0.5  # of what the tuples moved so far say: what the whole would have cost
 DECISIVE = 0.5  # of recomputing: an update that was given so much, and given up, is far too dear
 TOO_DEAR = 6.0  # times recomputing: what is expected then
 HOPEFUL = 0.85  # each time that recomputing is taken, an update seems so much cheaper: it is tried again
@@ -59,6 +54,18 @@ class Rate:
     each: float
     unended: bool = False  # whether none of them came to an end
     guessed: bool = False  # whether there was none
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """What an update may take, in seconds.
+
+    An update, or a phase of it that takes up its changes in portions, has `least` before anything is foreseen
+    of it. Then it must not be foreseen to take more than `most`.
+    """
+
+    least: float
+    most: float = 0.0
 
 
 @dataclass
@@ -97,22 +104,22 @@ class Past:
             expected += 0.0 if rate is None else changes * rate.each
         return expected
 
-    def allowed(self, full: float, expected: float | None, lost: int, gained: int) -> float | None:
-        """The seconds that an update may take; None where recomputing, in `full`, is to be preferred."""
+    def allowed(self, full: float, expected: float | None, lost: int, gained: int) -> Allowance | None:
+        """What an update may take; None where recomputing, in `full`, is to be preferred."""
         expected = expected or 0.0
         if lost + gained < MANY:
-            return max(self._allowed_few(full, expected), LEAST)
+            return Allowance(max(self._allowed_few(full, expected), min(LEAST, KNOWN_SHARE * full)))
         known = self.knows(lost, gained)
         whole = max(0.0, full - INVESTED * self.after if self.renewed else full + self.after)
         bearable = BEARABLE if known or self._doubtful(lost, gained) else FAR
         if expected > max(bearable * whole, LEAST):
             return None
         if not known:
-            return max(FIRST_SHARE * full, LEAST)
-        most = MOST_OF_MANY * max(full, whole)
+            return Allowance(FIRST_SHARE * full, MOST_OF_MANY * whole)
+        most, least = MOST_OF_MANY * max(full, whole), KNOWN_SHARE * full
         if self._measured(lost, gained):
-            most = min(HOPE * expected, most)
-        return max(KNOWN_SHARE * full, most, LEAST)
+            least = max(least, min(HOPE * expected, most))
+        return Allowance(least, most)
 
     def _allowed_few(self, full: float, expected: float) -> float:
         """The seconds that few changes may take, once the indexes that are missing are made."""
@@ -154,13 +161,10 @@ class Past:
                 rates[at] = Rate(mean(before.each, each, min(changes, MOST_WEIGHT)))
 
     def give_up(
-        self, lost: int, gained: int, work: int, seconds: float, come: float, *, decisive: bool
+        self, lost: int, gained: int, work: int, seconds: float, foreseen: float, *, decisive: bool
     ) -> None:
-        """An update was abandoned, having come so far; `decisive`: after so long that it is far too dear."""
-        dearer = DEARER
-        if lost + gained >= MANY:
-            little = DEARER_OF_MANY - (DEARER_OF_MANY - 1) * min(come, 1.0)
-            dearer = max(little, LATER / come if come else 0.0)
+        """An update was abandoned that should have taken so long; `decisive`: it is far too dear."""
+        dearer = max(DEARER, foreseen / seconds if seconds else 0.0)
         if decisive:  # the like is recomputed at once, for some time
             dearer = max(dearer, TOO_DEAR * self.full / seconds)
         self.learn(lost, gained, int(dearer * work), dearer * seconds, at_least=True)

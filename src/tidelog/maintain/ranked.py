@@ -134,7 +134,7 @@ class Ranked:
 
     def _others(self, change: StratumChange) -> tuple[Work, ...]:
         return change.once(
-            self.name, lambda: (rederive(change, True, D - CHECKED), insert(change, ranks=True))
+            self.name, lambda: (rederive(change, True, D - CHECKED), insert(change, ranks=True, gradual=True))
         )
 
     def _deleting(self, change: StratumChange, keeper: Keeper, ended: int, begun: int) -> tuple[Work, ...]:
@@ -176,13 +176,14 @@ def delete(change: StratumChange, instances: Instances, fresh: Part) -> Sweep:
     """What has lost an instance and is not held up by lower ranks."""
     return Sweep(
         relations=change.stratum.relations,
-        start=RETRACTED & I,  # step 2
+        start=(RETRACTED & I) - D,  # step 2
         seeds=broken(change),
         forms=_falling(change),  # step 6
         reach=I - D,
         settle=Mark.DELETED,  # step 7
         guard=Supported(_supporting(change), fresh),  # step 4
         instances=instances,
+        gradual=True,
         phase="delete",
     )
 

@@ -47,7 +47,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tidelog.maintain.protocol import Phases, StratumChange, considered, renewal
+from tidelog.maintain.protocol import Phases, StratumChange, renewal
 from tidelog.plan.deltas import delta_forms, whole_form
 from tidelog.plan.executor import Derive, Executor, Fixpoint, Group, Progress, Task, TaskReport, Watch
 from tidelog.plan.maintenance import Keeper, PhaseReport
@@ -97,7 +97,7 @@ def tasks(stratum: Stratum, ranks: bool = False) -> tuple[Task, ...]:
     if stratum.aggregate is not None:
         found.append(Group(stratum.aggregate))
     if stratum.base:
-        found.append(Derive(tuple(whole_form(rule) for rule in stratum.base)))  # step 3
+        found.append(Derive(tuple(whole_form(rule) for rule in stratum.base), ranks))  # step 3
     if stratum.recursive:
         own = frozenset(stratum.relations)
         forms = tuple(form for rule in stratum.recursive for form in delta_forms(rule, own))
@@ -138,6 +138,4 @@ def fill(stratum: Stratum, keeper: Keeper, watch: Watch, ranks: bool = False) ->
     phases = Phases(keeper, watch)
     for task in tasks(stratum, ranks):
         phases.run(task, phase=type(task).__name__.lower())
-    if ranks and considered(phases.reports) == sum(report.new for report in phases.reports):
-        keeper.derived_once(stratum.relations)  # each instance has been considered once, and was needed
     return phases.reports

@@ -48,10 +48,11 @@ class RuleForm:
 class Derive:
     """Evaluate each form once, adding what is new to the heads' relations.
 
-    No form reads a relation that a form of the same task derives.
+    No form reads a relation that a form of the same task derives. `ranks`: a fixpoint with ranks follows.
     """
 
     forms: tuple[RuleForm, ...]
+    ranks: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,8 @@ class Fixpoint:
     """Run the forms in rounds until a round derives nothing new.
 
     In the first round the DELTA of each of `relations` is everything it holds. With `ranks`, an
-    executor that keeps answers current remembers the round of each tuple (see `plan.maintenance`).
+    executor that keeps answers current remembers the round of each tuple (see `plan.maintenance`), and may
+    note which of them a single instance derives.
     """
 
     relations: tuple[str, ...]
@@ -79,10 +81,14 @@ Task = Derive | Fixpoint | Group
 
 @dataclass(frozen=True)
 class Progress:
-    """A moment of a running task: rounds finished and tuples derived so far."""
+    """A moment of a running task: rounds finished and tuples derived so far.
+
+    `share` is the part of its changes that a gradual task (see `plan.maintenance`) has taken up.
+    """
 
     round: int
     tuples: int
+    share: float = 1.0
 
 
 Watch = Callable[[Progress], None]

@@ -132,6 +132,11 @@ class Sweep:
     all that have been lost of these, and those of step 2 were all there. An executor may keep count of the
     instances that derive a tuple, starting with tuples that come up in a sweep; the guard of a sweep
     over lost instances need not look for support for a tuple that has none left and is not `fresh`.
+
+    The changes of a sweep that is `gradual`, in steps 1 and 2, may be taken up a portion at a time: an
+    executor may go on to the end with one before it takes up the next, and tell with its progress which share
+    it has taken up. For that, `start` must be without what is settled, and `seeds` must not depend on it:
+    then no instance is considered twice, whatever the portions.
     """
 
     relations: tuple[str, ...]
@@ -143,6 +148,7 @@ class Sweep:
     guard: Guard | None = None
     ranks: bool = False
     instances: Instances = Instances.MIXED
+    gradual: bool = False
     phase: str = ""  # the name of this step in reports
 
 
@@ -350,12 +356,6 @@ class Keeper(Executor, Protocol):
 
         Until `renewed`, tasks that materialise (Derive, Fixpoint, Group) and Tally and Steps from
         nothing may run; all relations read as they are now (AFTER), and nothing else.
-        """
-
-    def derived_once(self, relations: Sequence[str]) -> None:
-        """Hear, within `renew`, that each tuple derived since then has one instance, and explicit ones none.
-
-        An executor that counts instances (see `Sweep`) can begin with that.
         """
 
     def renewed(self, relations: Sequence[str]) -> None:

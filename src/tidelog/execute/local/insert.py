@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from tidelog.execute.local.layout import (
     BLOCK_BITS,
+    COUNT,
     LAST_SHIFT,
     MASK,
     MOVE_COUNT,
@@ -15,6 +16,8 @@ from tidelog.execute.local.layout import (
     OUT_CAPACITY,
     OUT_COUNT,
     OUT_ROWS,
+    REPEAT_MASK,
+    REPEATS,
     SLOTS,
 )
 from tidelog.execute.local.memory import (
@@ -27,7 +30,18 @@ from tidelog.execute.local.memory import (
     store64,
     word,
 )
-from tidelog.execute.local.tupleset import ADDED, FULL, LOW, PRESENT, add_many, add_one, add_two, grow
+from tidelog.execute.local.repeats import fit_filter, leave_trace, repeated
+from tidelog.execute.local.tupleset import (
+    ADDED,
+    FULL,
+    LOW,
+    PRESENT,
+    add_many,
+    add_one,
+    add_two,
+    grow,
+    scramble,
+)
 
 # How an insertion, or a pass over driver rows, ended.
 COMPLETE, MUST_GROW, NO_MEMORY, PAUSED = 0, 1, 2, 3
@@ -52,16 +66,25 @@ def keep(out: int, row: int, words: int) -> bool:
 
 
 @kernel
+def enlarge(head: int, out: int) -> bool:
+    """Make the set's table larger, for a lone worker, and what is beside it. False: no memory."""
+    fit_filter(head, word(head, COUNT) + word(out, OUT_COUNT))
+    return grow(head)
+
+
+@kernel
 def insert(head: int, out: int, row: int, words: int, alone: bool) -> int:
     """Insert a head's row if it is new. A lone worker grows the table itself."""
     result = add_many(head, row)
     while result == FULL:
         if not alone:
             return MUST_GROW
-        if not grow(head):
+        if not enlarge(head, out):
             return NO_MEMORY
         result = add_many(head, row)
-    if result == ADDED and not keep(out, row, words):
+    if result == PRESENT:
+        repeated(head, row)
+    elif not keep(out, row, words):
         return NO_MEMORY
     return COMPLETE
 
@@ -86,6 +109,8 @@ def tight_loop(
     rest = load64(row) & ~(LOW << shift)
     slots = word(head, SLOTS)
     mask = word(head, MASK)
+    repeats = word(head, REPEATS)
+    repeat_mask = word(head, REPEAT_MASK)
     place += stride * done
     for number in range(done, count):
         packed = rest | (load32(place) << shift)
@@ -97,6 +122,8 @@ def tight_loop(
                 return number
             if not keep(out, row, 1):
                 return -1
+        elif repeats:
+            leave_trace(repeats, repeat_mask, scramble(packed))
     return count
 
 
@@ -123,7 +150,7 @@ def tight_one_word(
             return NO_MEMORY
         if not alone:
             return MUST_GROW
-        if not grow(head):
+        if not enlarge(head, out):
             return NO_MEMORY
 
 
@@ -153,6 +180,8 @@ def tight_two_words(
     mask = word(head, MASK)
     bits = word(head, BLOCK_BITS)
     shift = word(head, LAST_SHIFT)
+    repeats = word(head, REPEATS)
+    repeat_mask = word(head, REPEAT_MASK)
     for _ in range(count):
         first = rest
         last = more
@@ -165,6 +194,8 @@ def tight_two_words(
         place += stride
         result = add_two(head, slots, mask, bits, shift, first, last)
         if result == PRESENT:
+            if repeats:
+                leave_trace(repeats, repeat_mask, scramble(scramble(first) ^ last))
             continue
         if result == FULL and not alone:
             return MUST_GROW
@@ -180,4 +211,6 @@ def tight_two_words(
         slots = word(head, SLOTS)
         mask = word(head, MASK)
         bits = word(head, BLOCK_BITS)
+        repeats = word(head, REPEATS)
+        repeat_mask = word(head, REPEAT_MASK)
     return COMPLETE

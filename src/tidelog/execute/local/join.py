@@ -94,6 +94,7 @@ from tidelog.execute.local.memory import (
     store64,
     word,
 )
+from tidelog.execute.local.repeats import repeated
 from tidelog.execute.local.tupleset import (
     LOW,
     MAX_LOAD_TENTHS,
@@ -329,6 +330,8 @@ def run_form(
                 considered += count
                 gather(code, head_registers, cells, regs, row)
                 state = insert(head, out, row, words, alone)
+                if count > 1:
+                    repeated(head, row)
             else:
                 for _ in range(count):
                     if take(code, step, match, regs, scratch, wide):

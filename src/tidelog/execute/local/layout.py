@@ -28,6 +28,8 @@ LEDGER = 15  # address of what maintenance knows of the rows (see `keep`); 0: no
 ROUND_ENDS = 16  # a list of the number of rows at the end of each round: address, count, capacity
 ROUND_COUNT = 17
 ROUND_CAPACITY = 18
+REPEATS = 19  # a filter of rows that were derived more than once (see `repeats`): address, 0: none; bits - 1
+REPEAT_MASK = 20
 # Workers write this one all the time, so it has a cache line of its own.
 USED = 24  # slots in use
 RELATION_WORDS = 32

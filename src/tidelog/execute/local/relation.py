@@ -102,7 +102,7 @@ class StoredRelation:
         for index in (*self.indexes.values(), *self._resting.values()):
             index.free()
         self.indexes, self._resting = {}, {}
-        for field in (at.ROWS, at.SLOTS, at.ROUND_ENDS):
+        for field in (at.ROWS, at.SLOTS, at.ROUND_ENDS, at.REPEATS):
             memory.free(int(self.record[field]))
             self.record[field] = 0
         self.record[at.ROUND_COUNT] = self.record[at.ROUND_CAPACITY] = 0

@@ -52,6 +52,7 @@ from tidelog.execute.local.memory import (
     set_word,
     word,
 )
+from tidelog.execute.local.repeats import fit_filter
 
 # How `run_rounds` ends.
 FINISHED, INTERRUPTED, LARGE, GROWN, OUT_OF_MEMORY, TOO_MANY_ROWS = 0, 1, 2, 3, 4, 5
@@ -105,6 +106,7 @@ def absorb(relation: int, workers: int) -> int:
             copy(target, word(place, OUT_ROWS), size)
             set_word(place, OUT_COUNT, 0)
         target += size
+    fit_filter(relation, count + new)
     set_word(relation, COUNT, count + new)
     set_word(relation, DELTA_LO, word(relation, DELTA_HI))
     set_word(relation, DELTA_HI, count + new)

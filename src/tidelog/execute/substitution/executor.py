@@ -217,9 +217,6 @@ class SubstitutionExecutor:
     def prepare(self, tasks: Sequence[Maintaining | Task]) -> None:
         """Nothing is prepared."""
 
-    def derived_once(self, relations: Sequence[str]) -> None:
-        """Nothing is counted."""
-
     def renewed(self, relations: Sequence[str]) -> None:
         """Mark what is lost and gained against what was set aside."""
         for name in relations:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.running import keeper_of
 from tidelog import Database
-from tidelog.execute.local.keep.keeper import LocalKeeper
-from tidelog.session.maintained import Maintained
 
 PROGRAM = """
 .decl edge(x: number, y: number)
@@ -26,13 +25,6 @@ def hub() -> set[tuple[int, int]]:
     sources = range(0, 3 * SOURCES, 3)
     chain = {(10_000 + i, 10_001 + i) for i in range(60)}
     return chain | {e for s in sources for e in ((s, s + 1), (s, s + 2), (s + 1, HUB), (s + 2, HUB))}
-
-
-def keeper_of(db: Database) -> LocalKeeper:
-    assert isinstance(db._commits.backend, Maintained)
-    keeper = db._commits.backend.maintenance.keeper
-    assert isinstance(keeper, LocalKeeper)
-    return keeper
 
 
 @pytest.mark.parametrize("algorithm", ["ranked", "fbf"])

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tidelog.execute.local import layout as local
-from tidelog.execute.local import rounds
+from tidelog.execute.local import repeats, rounds
 from tidelog.execute.local.executor import WORTH_SHARING, LocalExecutor
 from tidelog.execute.local.join import MAX_ARITY
 from tidelog.execute.local.keep import ending, facts, renewal, saving, traces
 from tidelog.execute.local.keep import layout as at
 from tidelog.execute.local.keep.delta import CellDelta
 from tidelog.execute.local.keep.groups import regroup
-from tidelog.execute.local.keep.heads import KNOWN
 from tidelog.execute.local.keep.relation import Aside, Ledger, check_rows
 from tidelog.execute.local.keep.running_proof import RunningProof
 from tidelog.execute.local.keep.running_steps import RunningSteps
@@ -55,6 +54,7 @@ class LocalKeeper(LocalExecutor):
 
     kind = "local"  # of a `Saving` keeper
     patience = 0.0
+    least_portion = 8  # changes that a gradual task takes up first
 
     def __init__(self, threads: int = 1, share_from: int = WORTH_SHARING) -> None:
         super().__init__(threads, share_from)
@@ -64,6 +64,7 @@ class LocalKeeper(LocalExecutor):
         self._compiled: dict[int, tuple[object, Running]] = {}
         self._aside: dict[str, Aside] = {}
         self._renewing: dict[str, int] = {}  # explicit rows, by relation
+        self._filtered: dict[str, int] = {}  # rows that were there before repeats were noted, by relation
         self._fresh: set[str] = set()  # relations made in this commit
         self._dropped: dict[str, tuple[StoredRelation, Ledger | None]] = {}
         self._underway = False
@@ -181,7 +182,9 @@ class LocalKeeper(LocalExecutor):
         self._end()
 
     def _end(self) -> None:
-        self._aside, self._renewing, self._fresh, self._dropped = {}, {}, set(), {}
+        for name in self._filtered.keys() & self.relations.keys():  # a task has failed
+            repeats.end_filter(self.relations[name].address)
+        self._aside, self._renewing, self._filtered, self._fresh, self._dropped = {}, {}, {}, set(), {}
         self._underway = False
 
     def undo(self, relations: Sequence[str]) -> None:
@@ -255,7 +258,12 @@ class LocalKeeper(LocalExecutor):
 
     def run(self, task: Materialising, watch: Watch = unwatched) -> TaskReport:
         """Run a task that materialises; inside `renew`, with ranks for what a fixpoint derives."""
-        if not isinstance(task, Fixpoint) or not task.ranks or not self._renewing:
+        if not isinstance(task, Derive | Fixpoint) or not task.ranks or not self._renewing:
+            return super().run(task, watch)
+        for name in self._renewing.keys() - self._filtered.keys():
+            self._filtered[name] = len(self.relations[name])
+            repeats.begin_filter(self.relations[name].address)
+        if isinstance(task, Derive):
             return super().run(task, watch)
         before = {name: len(self.relations[name]) for name in task.relations}
         report = super().run(task, watch)
@@ -369,17 +377,12 @@ class LocalKeeper(LocalExecutor):
             self._renewing[name] = len(cells)
 
     def _rank(self, name: str, before: int) -> None:
-        """Give ranks to the rows of a fixpoint: by rounds."""
+        """Give ranks to the rows of a fixpoint, by rounds, and a count to those that came once."""
         ledger = self.ledger(name)
         ledger.keep_numbers()
-        renewal.set_ranks(ledger.stored.address, before, ledger.stored.round_ends)
-
-    def derived_once(self, relations: Sequence[str]) -> None:
-        """Count one instance for each tuple that was derived."""
-        for name in relations:
-            ledger = self.ledger(name)
-            if ledger.record[at.NUMBERS]:
-                ledger.numbers[self._renewing[name] :] |= KNOWN | 1
+        stored, noted = ledger.stored, self._filtered.pop(name)
+        renewal.set_ranks(stored.address, noted, before, stored.round_ends)
+        repeats.end_filter(stored.address)
 
     def renewed(self, relations: Sequence[str]) -> None:
         """Mark what is lost and gained against what was set aside."""

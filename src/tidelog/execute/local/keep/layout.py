@@ -28,6 +28,7 @@ TRACE_FREE = 27
 DRIVEN = 28  # scratch of `steps`: address, for each row the iteration in which it last drove
 PENDING = 29  # scratch of `steps`: address, for each row the change of its count in this iteration
 CANDIDATES = 30  # a list, of `steps`: rows to look at when the iteration ends
+STARTED = 33  # touched rows when a sweep began
 LEDGER_WORDS = 40
 
 TOUCHED = 1 << 13
@@ -122,6 +123,8 @@ R_GUARD_CURSOR = 12
 R_WORK = 30  # tuples looked at
 R_INSTANCES = 31  # what instances mean for counts: 0 nothing, or GAINED, LOST, ... (see `sweep`)
 R_UNDECIDED = 32  # tuples that fell and may still follow
+R_PORTION = 33  # changes are taken up to 1 / 2 ** this of them
+R_BEFORE = 34  # and from 1 / 2 ** this on; NONE_BEFORE: from the first
 # Of `steps`:
 R_K = 13  # the iteration
 R_BUCKETS = 14  # for each iteration the first of its events: address, room
@@ -150,6 +153,8 @@ R_WORDS = 40
 
 # How a task's kernel answers.
 DONE, MISSING, OVER_BUDGET, NO_MEMORY, TOO_MANY, MISSING_IN_GUARD, MISSING_IN_FRAME = 0, 1, 2, 3, 4, 5, 6
+PORTION_DONE = 7  # there are more changes to be taken up
 
 # Stages of a sweep.
 STARTING, SEEDING, GUARDING, SPREADING = 0, 1, 2, 3
+NONE_BEFORE = 62  # no list is so long

@@ -395,7 +395,7 @@ def sweep_proof(
 ) -> int:
     """A whole sweep with this guard, or what is left of it."""
     if word(run, R_STAGE) == STARTING:
-        if not queue_start(relations, start_part, 0):
+        if not queue_start(relations, start_part, 0, run):
             return NO_MEMORY
         set_word(run, R_STAGE, SEEDING)
     if word(run, R_STAGE) == SEEDING:

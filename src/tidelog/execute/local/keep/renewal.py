@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from tidelog.execute.local.filling import build, extend_index
 from tidelog.execute.local.keep.ending import holds_after
+from tidelog.execute.local.keep.heads import KNOWN
 from tidelog.execute.local.keep.layout import (
     ALL_MARKS,
     HIDING,
@@ -28,7 +29,7 @@ from tidelog.execute.local.keep.ledger import (
     touch,
 )
 from tidelog.execute.local.keep.rowmap import find_row, prefetch_found, prefetch_slot
-from tidelog.execute.local.layout import COUNT, LEDGER, WORDS
+from tidelog.execute.local.layout import COUNT, LEDGER, REPEATS, ROWS, WORDS
 from tidelog.execute.local.memory import (
     Words,
     kernel,
@@ -41,6 +42,7 @@ from tidelog.execute.local.memory import (
     store64,
     word,
 )
+from tidelog.execute.local.repeats import came_once
 
 
 @kernel
@@ -94,15 +96,23 @@ def fill_index(relation: int, index: int) -> bool:
 
 
 @kernel
-def set_ranks(relation: int, before: int, ends: Words) -> None:
-    """Rank 1 for the rows there were before a fixpoint, r + 1 for those of its round r."""
+def set_ranks(relation: int, noted: int, before: int, ends: Words) -> None:
+    """Rank 1 for the rows there were before a fixpoint, r + 1 for those of its round r.
+
+    Where a filter tells which of the rows from `noted` on came by one instance, that is their count.
+    """
     numbers = load64(word(relation, LEDGER) + 8 * NUMBERS)
+    filtered = word(relation, REPEATS) != 0
+    rows = word(relation, ROWS)
+    stride = 8 * word(relation, WORDS)
     for row in range(before):
-        store64(numbers + 8 * row, 1 << 32)
+        once = filtered and row >= noted and came_once(relation, rows + stride * row)
+        store64(numbers + 8 * row, (1 << 32) | (KNOWN | 1 if once else 0))
     low = before
     for r in range(len(ends)):
         for row in range(low, ends[r]):
-            store64(numbers + 8 * row, (r + 2) << 32)
+            once = filtered and came_once(relation, rows + stride * row)
+            store64(numbers + 8 * row, ((r + 2) << 32) | (KNOWN | 1 if once else 0))
         low = max(low, ends[r])
 
 

@@ -6,6 +6,10 @@ can compute the value of an expression in between (MISSING), or give up (OVER_BU
 A task's readings come in groups: the seeds; those that CURRENT tuples drive; those of a guard. A
 group is an array with the places of its readings in the code, and beside it one with the number of
 the own relation that drives each (`owners`; -1: another relation).
+
+A sweep can take up its changes in portions: a 64th of them, say, is followed to the end, then as many again,
+then twice as many, and so on (R_PORTION, R_BEFORE). Between portions it comes back, so that what they took
+tells what the rest will take.
 """
 
 from __future__ import annotations
@@ -42,16 +46,20 @@ from tidelog.execute.local.keep.layout import (
     MISSING_IN_GUARD,
     NO_MEMORY,
     NONE,
+    NONE_BEFORE,
     NOW,
     NUMBERS,
     OVER_BUDGET,
+    PORTION_DONE,
     QUEUE,
+    R_BEFORE,
     R_BUDGET,
     R_CURSOR,
     R_FORM,
     R_GUARD_CURSOR,
     R_NEW,
     R_OPEN,
+    R_PORTION,
     R_POSITION,
     R_RANKS,
     R_RELATION,
@@ -61,6 +69,7 @@ from tidelog.execute.local.keep.layout import (
     R_WORK,
     SEEDING,
     SPREADING,
+    STARTED,
     STARTING,
     TOUCHED_ROWS,
 )
@@ -110,7 +119,7 @@ def drain(code: int, cursor: int, run: int, part: int) -> int:
 
 @kernel
 def run_changes(code: int, forms: Words, run: int, part: int) -> int:
-    """Run readings once: driven ones by every touched tuple of their driver's part."""
+    """Run readings once: driven ones by the touched tuples of their driver's part, those of this portion."""
     cursor = word(run, R_CURSOR)
     while word(run, R_FORM) < len(forms):
         form = forms[word(run, R_FORM)]
@@ -118,11 +127,13 @@ def run_changes(code: int, forms: Words, run: int, part: int) -> int:
         count = 1
         if driver:
             count = load64(word(driver, LEDGER) + 8 * (TOUCHED_ROWS + LIST_COUNT))
-        while word(run, R_POSITION) < count:
+        first = count >> word(run, R_BEFORE)
+        while first + word(run, R_POSITION) < count >> word(run, R_PORTION):
             if not word(run, R_OPEN):
                 row = 0
                 if driver:
-                    row = word(load64(word(driver, LEDGER) + 8 * TOUCHED_ROWS), word(run, R_POSITION))
+                    rows = load64(word(driver, LEDGER) + 8 * TOUCHED_ROWS)
+                    row = word(rows, first + word(run, R_POSITION))
                     if not is_in(word(code, form + F_DRIVER_PART), marks_of(word(driver, LEDGER), row)):
                         set_word(run, R_POSITION, word(run, R_POSITION) + 1)
                         continue
@@ -140,13 +151,15 @@ def run_changes(code: int, forms: Words, run: int, part: int) -> int:
 
 
 @kernel
-def queue_start(relations: Words, part: int, ranks: int) -> bool:
-    """Queue the touched tuples of a part. False: no memory."""
+def queue_start(relations: Words, part: int, ranks: int, run: int) -> bool:
+    """Queue the touched tuples of a part, those of this portion. False: no memory."""
     for relation in relations:
         ledger = word(relation, LEDGER)
-        rows = word(ledger, TOUCHED_ROWS)
-        for i in range(word(ledger, TOUCHED_ROWS + LIST_COUNT)):
-            row = word(rows, i)
+        if word(run, R_BEFORE) == NONE_BEFORE:
+            set_word(ledger, STARTED, word(ledger, TOUCHED_ROWS + LIST_COUNT))
+        count = word(ledger, STARTED)
+        for i in range(count >> word(run, R_BEFORE), count >> word(run, R_PORTION)):
+            row = word(word(ledger, TOUCHED_ROWS), i)
             marks = marks_of(ledger, row)
             if is_in(part, marks) and not marks & WAITING and not enqueue(ledger, row, marks, ranks):
                 return False
@@ -293,7 +306,7 @@ def sweep(
 ) -> int:
     """A whole sweep (`plan.maintenance.Sweep`), or what is left of it."""
     if word(run, R_STAGE) == STARTING:
-        if not queue_start(relations, start_part, word(run, R_RANKS)):
+        if not queue_start(relations, start_part, word(run, R_RANKS), run):
             return NO_MEMORY
         set_word(run, R_STAGE, SEEDING)
     if word(run, R_STAGE) == SEEDING:
@@ -316,10 +329,16 @@ def sweep(
         settled = settle(relations, gain)
         if settled < 0:
             return NO_MEMORY
-        if settled == 0:
+        if settled:
+            set_word(run, R_ROUNDS, word(run, R_ROUNDS) + 1)
+            set_word(run, R_STAGE, GUARDING)
+        elif word(run, R_PORTION) == 0:
             return DONE
-        set_word(run, R_ROUNDS, word(run, R_ROUNDS) + 1)
-        set_word(run, R_STAGE, GUARDING)
+        else:
+            set_word(run, R_BEFORE, word(run, R_PORTION))
+            set_word(run, R_PORTION, word(run, R_PORTION) - 1)
+            set_word(run, R_STAGE, STARTING)
+            return PORTION_DONE
 
 
 @kernel

@@ -29,6 +29,7 @@ from tidelog.plan.maintenance import (
     Sweep,
     Tally,
 )
+from tidelog.program.model import Positive
 from tidelog.syntax.errors import UnsupportedError
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ COUNTED = {
     Instances.MIXED: heads.MIXED,
     Instances.FORMER_LOST: heads.FORMER_LOST,
 }
+MOST_PORTIONS = 6  # beside the last
 SLICE = 5_000  # tuples looked at between two reports of progress
 REPLAN_GROWTH, REPLAN_ROWS = 4, 1000
 
@@ -111,7 +113,8 @@ class Running:
         """Be ready to run from the beginning."""
         run = self.run
         run[: at.R_COUNTS] = 0
-        run[at.R_WORK] = run[at.R_UNDECIDED] = 0
+        run[at.R_WORK] = run[at.R_UNDECIDED] = run[at.R_PORTION] = 0
+        run[at.R_BEFORE] = at.NONE_BEFORE
         self.budget = UNLIMITED if budget is None else budget
         run[at.R_BUDGET] = min(self.budget, SLICE)
         run[at.R_RANKS] = int(self.ranks)
@@ -162,7 +165,7 @@ class Running:
                 self.answer(int(self.run[at.R_ASKING]))
             elif state in (at.MISSING, at.MISSING_IN_GUARD):
                 self.answer(self.cursors[1 if state == at.MISSING_IN_GUARD else 0].address)
-            elif state == at.OVER_BUDGET:
+            elif state in (at.OVER_BUDGET, at.PORTION_DONE):
                 if self.run[at.R_WORK] > self.budget:
                     raise Abandoned
                 self.take_from_reserve()
@@ -175,7 +178,8 @@ class Running:
                 )
             else:
                 raise MemoryError(f"out of memory while keeping {', '.join(self.names)}")
-            watch(Progress(int(self.run[at.R_ROUNDS]), int(self.run[at.R_NEW])))
+            share = 0.5 ** int(self.run[at.R_PORTION])
+            watch(Progress(int(self.run[at.R_ROUNDS]), int(self.run[at.R_NEW]), share))
 
     def answer(self, cursor: int) -> None:
         """Compute the value that the cursor at an address has stopped for."""
@@ -209,7 +213,17 @@ class RunningSweep(Running):
         guard = task.guard if isinstance(task.guard, Supported) else Supported(())
         self.guards, self.guard_owners = self.group(guard.forms, backward=True)
         self.guarded, self.fresh = guard is task.guard, guard.fresh
+        drivers = [reading.rule.body[reading.driver] for reading in task.seeds if reading.driver is not None]
+        self.drivers = {literal.atom.relation for literal in drivers if isinstance(literal, Positive)}
+        self.gradual = task.gradual and len(drivers) == len(task.seeds)
         self.finish()
+
+    def portions(self) -> int:
+        """How often the changes are halved to make the first portion."""
+        told = self.keeper.told
+        changes = sum(self.keeper.ledger(name).touched for name in self.drivers)
+        changes += sum(told.retracted[name] + told.asserted[name] for name in self.names)
+        return min(max(0, (changes // self.keeper.least_portion).bit_length() - 1), MOST_PORTIONS)
 
     def load(self) -> None:
         """Sweep over nothing."""
@@ -230,6 +244,7 @@ class RunningSweep(Running):
         start, reach, fresh = (parts.address(part) for part in (task.start, task.reach, self.fresh))
         self.run[at.R_RANKS] = int(task.ranks)
         self.run[at.R_INSTANCES] = COUNTED[task.instances] if self.ranks else 0
+        self.run[at.R_PORTION] = self.portions() if self.gradual else 0
         self.drive(
             lambda: int(
                 kernels.sweep(

@@ -212,9 +212,6 @@ class SparkKeeper(SparkExecutor):
     def prepare(self, tasks: Sequence[Maintaining | Task]) -> None:
         """Nothing is prepared."""
 
-    def derived_once(self, relations: Sequence[str]) -> None:
-        """Nothing is counted."""
-
     def renewed(self, relations: Sequence[str]) -> None:
         """Mark what is lost and gained against what was set aside."""
         from tidelog.execute.spark.keep.renewal import renewed
