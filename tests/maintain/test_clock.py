@@ -33,13 +33,19 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> Times:
     return Times(monkeypatch, Allowance(0.0, 1e9))
 
 
-def test_at_first_changes_are_taken_to_cost_alike(patient: Times) -> None:
-    assert patient.tell((0.5, 1 / 8)) == pytest.approx(4.0)
+def test_the_first_portion_is_half_done_and_the_others_share_nothing(patient: Times) -> None:
+    assert patient.tell((0.5, 1 / 8)) == pytest.approx(0.5 * 2 * 8)
 
 
 def test_portions_that_share_their_work_promise_more_of_it(patient: Times) -> None:
     assert patient.tell((0.5, 1 / 8), (1.0, 1 / 4), (1.5, 1 / 2), (1.8, 1 / 2)) == pytest.approx(1.8 * 1.2)
-    assert patient.tell((2.0, 1.0)) == pytest.approx(2.0)
+
+
+def test_the_last_portion_takes_as_long_as_all_before_it_or_as_long_again_as_it_is_late(
+    patient: Times,
+) -> None:
+    assert patient.tell((1.0, 1 / 2), (2.0, 1.0), (2.5, 1.0)) == pytest.approx(4.0)
+    assert patient.tell((5.0, 1.0)) == pytest.approx(6.0)
 
 
 def test_it_never_takes_more_than_twice_as_long_for_twice_as_many(patient: Times) -> None:
@@ -48,17 +54,22 @@ def test_it_never_takes_more_than_twice_as_long_for_twice_as_many(patient: Times
 
 def test_a_new_phase_is_foreseen_by_itself(patient: Times) -> None:
     patient.tell((1.0, 1 / 2), (2.0, 1.0), (3.0, 1.0))
-    assert patient.tell((3.1, 1 / 4)) == pytest.approx(3.0 + 0.1 * 4)
+    assert patient.tell((3.1, 1 / 4)) == pytest.approx(3.0 + 0.1 * 2 * 4)
 
 
-def test_it_ends_what_is_foreseen_to_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_ends_what_has_too_much_left(monkeypatch: pytest.MonkeyPatch) -> None:
     times = Times(monkeypatch, Allowance(0.1, 1.0))
-    times.tell((0.09, 1 / 16))  # would be 1.44, but that is too early to tell
-    times.tell((0.12, 1 / 8))
-    times.tell((0.2, 1 / 4))
+    times.tell((0.09, 1 / 16))  # 2.8 are left, but that is too early to tell
+    times.tell((0.12, 1 / 8), (0.2, 1 / 4), (0.36, 1 / 4))  # 0.36 x 1.8 x 1.8 in all: 0.81 are left
     with pytest.raises(Abandoned):
-        times.tell((0.3, 1 / 4))  # 0.3 after 0.2, so 0.3 x 1.5 x 1.5 is still bearable; 0.36 is not
-        times.tell((0.36, 1 / 4))
+        times.tell((0.39, 1 / 4))  # 0.39 x 1.95 x 1.95: 1.09 are left
+
+
+def test_the_longer_it_takes_the_less_is_left_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = Times(monkeypatch, Allowance(0.1, 1.0))
+    times.tell((0.2, 1 / 2), (0.45, 1.0), (0.9, 1.0), (1.2, 1.0))  # 0.3 late, 0.3 left
+    with pytest.raises(Abandoned):
+        times.tell((1.3, 1.0))  # 0.4 left and 0.65 weary
 
 
 def test_without_portions_the_time_is_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:

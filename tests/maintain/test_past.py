@@ -12,11 +12,11 @@ from tidelog.maintain.past import (
     HOPEFUL,
     KNOWN_SHARE,
     LEAST,
-    MOST_OF_MANY,
     MOST_SHARE,
     SHARE,
     SLOWEST,
     SPEED,
+    TRIFLING,
     WORTH_SHARE,
     Allowance,
     Past,
@@ -120,12 +120,12 @@ def test_a_first_evaluation_has_nothing_to_compare() -> None:
 def test_the_first_update_of_many_changes_may_take_little() -> None:
     past = Past(1.0)
     past.learn(5, 0, 80_000, 80_000 / SPEED)
-    assert past.allowed(1.0, past.expected(500, 0), 500, 0) == Allowance(FIRST_SHARE, MOST_OF_MANY)
+    assert past.allowed(1.0, past.expected(500, 0), 500, 0) == Allowance(FIRST_SHARE, 1.0)
     past.learn(500, 0, 4_000_000, 4_000_000 / SPEED)
     allowed = past.allowed(1.0, past.expected(500, 0), 500, 0)
     assert allowed is not None
     assert allowed.least == pytest.approx(1.0)
-    assert allowed.most == pytest.approx(MOST_OF_MANY)
+    assert allowed.most == 1.0
 
 
 @pytest.mark.parametrize(("foreseen", "expected"), [(1.3, 1.3), (0.4, 0.4), (0.1, 0.15), (0.0, 0.15)])
@@ -157,6 +157,8 @@ def test_little_is_not_waited_for_but_never_much_longer_than_for_recomputing() -
     past = Past(0.02)
     assert past.allowed(0.02, None, 1, 0) == Allowance(KNOWN_SHARE * 0.02)
     assert past.allowed(0.07, None, 1, 0) == Allowance(LEAST)
+    assert past.allowed(0.001, None, 1, 0) == Allowance(TRIFLING)
+    assert past.allowed(0.001, None, 100, 0) == Allowance(TRIFLING, 0.001)
 
 
 def test_few_changes_take_little_more_than_recomputing_with_the_indexes_they_need() -> None:

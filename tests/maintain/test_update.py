@@ -199,6 +199,7 @@ def patiently(patience: float, chosen: Auto) -> Live:
 
 def test_auto_has_patience_where_rounds_cost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(past, "LEAST", 0)
+    monkeypatch.setattr(past, "TRIFLING", 0)
     monkeypatch.setattr(past, "SHARE", 0)
     monkeypatch.setattr(past, "GLANCE", 0)
     monkeypatch.setattr(auto, "FAR", 1e9)
@@ -225,6 +226,7 @@ def test_auto_does_not_try_again_at_once_what_took_too_long() -> None:
 
 def test_auto_abandons_an_update_that_does_not_pay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(past, "LEAST", 0)
+    monkeypatch.setattr(past, "TRIFLING", 0)
     monkeypatch.setattr(past, "SHARE", 0)
     monkeypatch.setattr(past, "GLANCE", 0)
     chosen = Auto()

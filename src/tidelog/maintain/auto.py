@@ -4,7 +4,7 @@
     1  if the policy is not to choose, do as it says
     2  l and g are the numbers of tuples lost and gained below the stratum, and of its own explicit facts
     3  f is the time that recomputing took the last time, and more if there are more tuples now; after
-       the first evaluation, what that took and what comparing its tuples will take
+       the first evaluation, four fifths of what that took and what comparing its tuples will take
     4  x is the time that the update should take: what a lost tuple and what a gained one have cost of
        late, in updates of about as many changes, times l and g. If there were none: of gains, where as
        many gains or losses alone were recomputed for, four times f for the share of the stratum that came
@@ -15,8 +15,8 @@
        twentieth of f
     6  else run `ranked`, but no longer than a tenth of f, and 10 ms if that is not more than a fifth of f; or
        twice x, if that is more, up to two fifths of f. Many changes are taken up in portions, which tell
-       what all will take (`clock.py`): it must not be more than f and a fifth. A twelfth of f goes by before
-       that counts; a fifth, where the size is known; or twice x, if an update of it came to an end before
+       what is left to be done (`clock.py`): if that is more than f, it is not enough. A twelfth of f goes by
+       before that counts; a fifth, where the size is known; or twice x, if an update of it came to an end
     7  if that is not enough, drop what it did and recompute
 
 Indexes that recomputing has left behind are made again at once after few changes, for the next commit will
@@ -67,6 +67,7 @@ POLICIES = ("auto", "incremental", "full")
 TRIFLE = 0.01  # of recomputing: an update that takes less, as expected, teaches nothing
 MUCH = 0.5  # of all below: so many changes, and recomputing is taken at once
 RETRY = 0.92  # where rounds cost: each time that recomputing is taken, an update seems so much cheaper
+FRESH = 0.8  # of a first evaluation: what it will take when it need not ask for memory
 SLOW = 20e-6  # seconds for a rule instance: a first evaluation that took longer was compiling kernels
 
 
@@ -93,7 +94,7 @@ class Auto:
         reports = self._recompute.start(stratum, keeper, watch)
         took = perf_counter() - started
         if not keeper.patience:
-            took = min(took, LEAST + SLOW * considered(reports))
+            took = FRESH * min(took, LEAST + SLOW * considered(reports))
         self._took(stratum, took)
         self._past[stratum.relations].compared = bool(keeper.patience)
         return reports

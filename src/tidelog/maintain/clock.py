@@ -6,8 +6,11 @@ recomputing has left behind; where the work is done elsewhere, as on Spark, it i
 A phase that takes up its changes in portions (`gradual` in `plan.maintenance`) tells what it will take.
 Each portion is as large as all before it together. If the last one has made them twice as dear, changes
 do not share their work, and each portion to come doubles it again; if it has added little, so will the
-next ones. A portion that is under way is taken to be done: so what is foreseen is too little rather than
-too much. Of the first one nothing is known, and its changes are taken to share nothing.
+next ones. A portion that is under way is taken to be done, the first one to be half done. What takes longer
+than foreseen will go on for as long as it has taken too long.
+
+To give an update up costs all of recomputing, and what has been spent is spent: so what counts is the time
+that is left. But forecasts are forecasts, and the longer an update has taken, the less is left to it.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from tidelog.plan.executor import Progress, Watch
 from tidelog.plan.maintenance import Abandoned, Keeper
 
 STEEPEST = 2.0  # twice as many changes take no more than so many times as long
+WEARINESS = 0.5  # of the time that has been spent, to be added to the time that is left
 
 
 class Clock:
@@ -37,11 +41,18 @@ class Clock:
         """The seconds that the update has taken."""
         return self._now() - self._keeper.preparing - self._started
 
+    def left(self) -> float:
+        """The seconds that the phase under way still needs, as it looked when last seen."""
+        in_phase, portions = self._seen - self._phase, -log2(self._share)
+        if not self._half:
+            return in_phase * float(STEEPEST ** (portions + 1) - 1)
+        if not portions:
+            return abs(STEEPEST * self._half - in_phase)
+        return in_phase * float(min(in_phase / self._half, STEEPEST) ** portions - 1)
+
     def foreseen(self) -> float:
         """The seconds that the phases so far should take when they are done, as it looked when last seen."""
-        in_phase = self._seen - self._phase
-        factor = min(in_phase / self._half, STEEPEST) if self._half else STEEPEST
-        return self._phase + in_phase * float(factor ** -log2(self._share))
+        return self._seen + self.left()
 
     def __call__(self, progress: Progress) -> None:
         """Look at the time. Raises Abandoned when it is up."""
@@ -52,5 +63,8 @@ class Clock:
         elif progress.share > self._share:
             self._half = spent - self._phase
         self._share, self._seen = progress.share, spent
-        if spent - self._phase > self._allowance.least and self.foreseen() > self._allowance.most:
+        if (
+            spent - self._phase > self._allowance.least
+            and self.left() + WEARINESS * spent > self._allowance.most
+        ):
             raise Abandoned

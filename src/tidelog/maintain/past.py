@@ -28,12 +28,12 @@ MOST_SHARE = 0.15  # of few changes with indexes: a fifth (docs/maintenance.md),
 WORTHWHILE = 0.35  # what may be expected of few changes, where they often take so long
 WORTH_SHARE = 0.4  # and what they may take then
 KNOWN_SHARE = 0.2  # the least for many changes of a known size
-LEAST = 0.01  # seconds that it may take in any case: nobody waits for these
+LEAST = 0.01  # seconds that it may take if they are not much beside recomputing
+TRIFLING = 0.002  # seconds that it may take in any case
 RECENT = 0.2  # the weight of the newest change in what a change has cost of late
 MOST_WEIGHT = 3  # an update of more changes weighs no more than so many
 MANY = 10  # changes whose costs even out
 BEARABLE = 1.0  # of recomputing: what may be expected of an update of many changes
-MOST_OF_MANY = 1.2  # of recomputing: what it may take
 ADDING = 4.0  # times its share of the tuples, as a share of recomputing: what an update takes that only adds
 FAR = 3.0  # times recomputing: what updates of other sizes may tell, and one is tried nevertheless
 INVESTED = 0.5  # of what missing indexes take: the part that is not for later updates
@@ -61,7 +61,7 @@ class Allowance:
     """What an update may take, in seconds.
 
     An update, or a phase of it that takes up its changes in portions, has `least` before anything is foreseen
-    of it. Then it must not be foreseen to take more than `most`.
+    of it. Then `most` is what it may still need.
     """
 
     least: float
@@ -108,18 +108,19 @@ class Past:
         """What an update may take; None where recomputing, in `full`, is to be preferred."""
         expected = expected or 0.0
         if lost + gained < MANY:
-            return Allowance(max(self._allowed_few(full, expected), min(LEAST, KNOWN_SHARE * full)))
+            usual = max(self._allowed_few(full, expected), min(LEAST, KNOWN_SHARE * full))
+            return Allowance(max(usual, TRIFLING))
         known = self.knows(lost, gained)
         whole = max(0.0, full - INVESTED * self.after if self.renewed else full + self.after)
         bearable = BEARABLE if known or self._doubtful(lost, gained) else FAR
         if expected > max(bearable * whole, LEAST):
             return None
         if not known:
-            return Allowance(FIRST_SHARE * full, MOST_OF_MANY * whole)
-        most, least = MOST_OF_MANY * max(full, whole), KNOWN_SHARE * full
+            return Allowance(max(FIRST_SHARE * full, TRIFLING), whole)
+        most, least = max(full, whole), KNOWN_SHARE * full
         if self._measured(lost, gained):
             least = max(least, min(HOPE * expected, most))
-        return Allowance(least, most)
+        return Allowance(max(least, TRIFLING), most)
 
     def _allowed_few(self, full: float, expected: float) -> float:
         """The seconds that few changes may take, once the indexes that are missing are made."""
