@@ -71,12 +71,15 @@ Departures from DRed, on top of the guard:
   old one held. Step 6 has to consider every instance that may be a support.
 - Within one `Sweep` an instance is considered at most once by step 6; the guard's instances come
   on top, and the first one that supports a tuple ends the search for it.
+- Delete and Insert take up many changes in portions, one after the other (`Sweep.gradual`). (*) does not
+  depend on when a change is taken up, and whoever waits learns from the first portions what the others will
+  take. A tuple may be looked at once for each portion that takes a support from it.
 - A tuple for which the guard finds no instance at all, of whatever rank, is CHECKED and need not be
   looked for again in rederivation.
 - Delete considers each instance that is lost once, and Insert each one that is gained. So of a tuple
   that Insert has brought, the executor knows how many instances derive it, and the guard need not
   look for one where none is left: what came by commits goes as cheaply as with counting. So does what
-  was there from the start, if each tuple came by one instance, as in trees and lists. If something
+  was there from the start and came by one instance, as far as the executor has noted that. If something
   is also gained below, Delete reads instances too that were never counted (it reads what is there
   after the commit): these are told apart. A tuple that has lost all it had may be held up by something
   new; unless much more is gained than lost, those that may be are marked beforehand (`foresee`), and the

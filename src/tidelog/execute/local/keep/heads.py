@@ -1,7 +1,7 @@
 """Heads of rule instances: reached by a sweep, or counted by a tally.
 
 Where ranks are kept, the low half of a tuple's numbers has the number of instances that derive it
-if this is KNOWN, as it is of tuples that a sweep has brought, and of all where each came by one instance.
+if this is KNOWN, as it is of tuples that a sweep has brought, and of first ones that came by one instance.
 """
 
 # ruff: noqa: D103  (kernels: plain loops and branches)

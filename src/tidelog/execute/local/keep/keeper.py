@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tidelog.execute.local import layout as local
-from tidelog.execute.local import repeats, rounds
+from tidelog.execute.local import rounds
 from tidelog.execute.local.executor import WORTH_SHARING, LocalExecutor
-from tidelog.execute.local.join import MAX_ARITY
 from tidelog.execute.local.keep import ending, facts, renewal, saving, traces
 from tidelog.execute.local.keep import layout as at
 from tidelog.execute.local.keep.delta import CellDelta
 from tidelog.execute.local.keep.groups import regroup
-from tidelog.execute.local.keep.relation import Aside, Ledger, check_rows
+from tidelog.execute.local.keep.relation import Ledger, check_rows
+from tidelog.execute.local.keep.renewals import Renewals
 from tidelog.execute.local.keep.running_proof import RunningProof
 from tidelog.execute.local.keep.running_steps import RunningSteps
 from tidelog.execute.local.keep.tasks import Running, RunningRedeem, RunningSweep, RunningTally
@@ -41,7 +40,7 @@ from tidelog.plan.maintenance import (
 )
 from tidelog.plan.parts import Mark
 from tidelog.program.model import Relation
-from tidelog.syntax.errors import InternalError, UnsupportedError
+from tidelog.syntax.errors import InternalError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,9 +61,7 @@ class LocalKeeper(LocalExecutor):
         self._ledgers: dict[str, Ledger] = {}
         self._derived: frozenset[str] = frozenset()
         self._compiled: dict[int, tuple[object, Running]] = {}
-        self._aside: dict[str, Aside] = {}
-        self._renewing: dict[str, int] = {}  # explicit rows, by relation
-        self._filtered: dict[str, int] = {}  # rows that were there before repeats were noted, by relation
+        self._renewals = Renewals(self.relations, self._ledgers)
         self._fresh: set[str] = set()  # relations made in this commit
         self._dropped: dict[str, tuple[StoredRelation, Ledger | None]] = {}
         self._underway = False
@@ -86,7 +83,7 @@ class LocalKeeper(LocalExecutor):
         """What is known of a relation's rows."""
         found = self._ledgers.get(relation)
         if found is None:
-            explicit = self._renewing.get(relation)
+            explicit = self._renewals.explicit.get(relation)
             stored = self.relations[relation]
             found = Ledger(stored) if explicit is None else Ledger(stored, explicit, new=True)
             self._ledgers[relation] = found
@@ -95,11 +92,7 @@ class LocalKeeper(LocalExecutor):
 
     def drop(self, relation: str) -> None:
         """Forget a relation; a rollback brings it back."""
-        aside = self._aside.pop(relation, None)
-        if aside is not None:  # what a rollback brings back is what was there before it was renewed
-            aside.put_back(self._ledgers.get(relation))
-            self._ledgers[relation] = aside.ledger
-            self._renewing.pop(relation, None)
+        self._renewals.put_back(relation)  # a rollback brings back what was there before it was renewed
         gone = self.relations.pop(relation), self._ledgers.pop(relation, None)
         if self._underway and relation not in self._fresh:
             self._dropped[relation] = gone
@@ -111,7 +104,7 @@ class LocalKeeper(LocalExecutor):
 
     def size(self, relation: str) -> int:
         """The number of tuples in the answers as of the last commit."""
-        aside = self._aside.get(relation)
+        aside = self._renewals.aside.get(relation)
         ledger = self._ledgers.get(relation) if aside is None else aside.ledger
         if ledger is None:
             return 0 if relation in self._fresh else len(self.relations[relation])
@@ -122,8 +115,8 @@ class LocalKeeper(LocalExecutor):
         """All tuples in the answers as of the last commit."""
         stored = self.relations[relation]
         ledger = self._ledgers.get(relation)
-        if relation in self._renewing:
-            return self.to_table(stored.relation, self._aside[relation].held_cells)
+        if relation in self._renewals.explicit:
+            return self.to_table(stored.relation, self._renewals.aside[relation].held_cells)
         if ledger is None:
             return super().table(relation)
         if not ledger.touched and not ledger.record[at.DEAD]:
@@ -150,30 +143,25 @@ class LocalKeeper(LocalExecutor):
         for name, ledger in touched:
             ending.make_final(ledger.stored.address)
             if int(ledger.record[at.DEAD]) > max(COMPACT_FROM, len(ledger.stored) // 2):
-                self._compact(name)
-        for aside in self._aside.values():
-            aside.discard()
+                self._renewals.compact(name)
+        self._renewals.discard(self._renewals.aside)
         self._end()
 
     def rollback(self) -> None:
         """Everything as it was at `begin`."""
-        self._show_lost()  # a task may have failed in the middle of a renewal
+        self._renewals.show_lost()  # a task may have failed in the middle of a renewal
+        self._renewals.discard(self._fresh)
         for name in self._fresh:
             self.relations.pop(name, None)
             self._ledgers.pop(name, None)
-            aside = self._aside.pop(name, None)
-            if aside is not None:
-                aside.discard()
         for name, (stored, old) in self._dropped.items():
             self.relations[name] = stored
             if old is not None:
                 self._ledgers[name] = old
         if self._fresh or self._dropped:
             self._forget_tasks()
-        for name, aside in self._aside.items():
-            current = self._ledgers.get(name)
-            aside.put_back(current if current is not aside.ledger else None)
-            self._ledgers[name] = aside.ledger
+        for name in tuple(self._renewals.aside):
+            self._renewals.put_back(name)
         for ledger in self._ledgers.values():
             if (ledger.touched or ledger.record[at.AT_BEGIN] != len(ledger.stored)) and not ending.take_back(
                 ledger.stored.address
@@ -182,9 +170,8 @@ class LocalKeeper(LocalExecutor):
         self._end()
 
     def _end(self) -> None:
-        for name in self._filtered.keys() & self.relations.keys():  # a task has failed
-            repeats.end_filter(self.relations[name].address)
-        self._aside, self._renewing, self._filtered, self._fresh, self._dropped = {}, {}, {}, set(), {}
+        self._renewals.end()
+        self._fresh, self._dropped = set(), {}
         self._underway = False
 
     def undo(self, relations: Sequence[str]) -> None:
@@ -258,17 +245,15 @@ class LocalKeeper(LocalExecutor):
 
     def run(self, task: Materialising, watch: Watch = unwatched) -> TaskReport:
         """Run a task that materialises; inside `renew`, with ranks for what a fixpoint derives."""
-        if not isinstance(task, Derive | Fixpoint) or not task.ranks or not self._renewing:
+        if not isinstance(task, Derive | Fixpoint) or not task.ranks or not self._renewals.explicit:
             return super().run(task, watch)
-        for name in self._renewing.keys() - self._filtered.keys():
-            self._filtered[name] = len(self.relations[name])
-            repeats.begin_filter(self.relations[name].address)
+        self._renewals.note_repeats()
         if isinstance(task, Derive):
             return super().run(task, watch)
         before = {name: len(self.relations[name]) for name in task.relations}
         report = super().run(task, watch)
         for name in task.relations:
-            self._rank(name, before[name])
+            self._renewals.rank(self.ledger(name), before[name])
         return report
 
     def keep_going(
@@ -349,87 +334,21 @@ class LocalKeeper(LocalExecutor):
 
     def _starting(self, task: Maintaining) -> bool:
         """Whether a task runs from nothing, inside `renew`."""
-        return not isinstance(task, Regroup) and any(name in self._renewing for name in task.relations)
+        return not isinstance(task, Regroup) and any(
+            name in self._renewals.explicit for name in task.relations
+        )
 
     # --- renewal ---
 
     def renew(self, relations: Sequence[str]) -> None:
         """Set relations aside and start them from their explicit facts."""
-        for name, ledger in self._ledgers.items():
-            if name not in relations and ledger.touched:
-                ending.hide_lost(ledger.stored.address)
-                ledger.record[at.HIDING] = 1
-        for name in relations:
-            stored, ledger = self.relations[name], self.ledger(name)
-            if stored.arity > MAX_ARITY:
-                raise UnsupportedError(
-                    f"error[TL0605]: {name} has more than {MAX_ARITY} columns: too many to keep it up to date"
-                )
-            explicit = np.flatnonzero(ledger.marks & np.uint16(Mark.EXPLICIT))
-            cells = stored.cells[explicit]
-            if name in self._aside:
-                raise InternalError(f"{name} is renewed twice in a commit")
-            self._aside[name] = Aside(stored, ledger)
-            del self._ledgers[name]
-            columns = [np.ascontiguousarray(cells[:, i]) for i in range(stored.arity)]
-            if len(cells):
-                stored.insert(columns, len(cells))
-            self._renewing[name] = len(cells)
-
-    def _rank(self, name: str, before: int) -> None:
-        """Give ranks to the rows of a fixpoint, by rounds, and a count to those that came once."""
-        ledger = self.ledger(name)
-        ledger.keep_numbers()
-        stored, noted = ledger.stored, self._filtered.pop(name)
-        renewal.set_ranks(stored.address, noted, before, stored.round_ends)
-        repeats.end_filter(stored.address)
+        self._renewals.set_aside({name: self.ledger(name) for name in relations})
 
     def renewed(self, relations: Sequence[str]) -> None:
         """Mark what is lost and gained against what was set aside."""
         for name in relations:
-            stored, aside = self.relations[name], self._aside[name]
-            ledger = self.ledger(name)
-            ledger.need_map(int(aside.record[local.COUNT]))
-            del self._renewing[name]
-            check_rows(
-                int(
-                    renewal.compare(
-                        stored.address,
-                        int(aside.record[local.ROWS]),
-                        int(aside.record[local.COUNT]),
-                        int(aside.ledger.record[at.MARKS]),
-                    )
-                ),
-                name,
-            )
-            stored.absorb()
-        self._show_lost()
-
-    def _show_lost(self) -> None:
-        """Link what was hidden for a renewal."""
-        for ledger in self._ledgers.values():
-            if ledger.record[at.HIDING]:
-                ledger.record[at.HIDING] = 0
-                if not ending.show_lost(ledger.stored.address):
-                    raise MemoryError
-
-    def _compact(self, name: str) -> None:
-        """Write a relation's rows anew, without those that are linked nowhere."""
-        stored, old = self.relations[name], self._ledgers[name]
-        alive = np.flatnonzero(old.held())
-        cells = stored.cells[alive]
-        aside = Aside(stored, old)
-        ledger = None
-        try:
-            stored.insert([np.ascontiguousarray(cells[:, i]) for i in range(stored.arity)], len(cells))
-            ledger = Ledger(stored)
-            ledger.take_over(old, alive)
-            stored.wake_indexes()
-        except MemoryError:
-            aside.put_back(ledger)  # it stays as it is
-            return
-        self._ledgers[name] = ledger
-        aside.discard()
+            self._renewals.compare(self.ledger(name))
+        self._renewals.show_lost()
 
     # --- from one process to another ---
 
