@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidelog.maintain.past import (
+    FALLING,
     FASTEST,
     FIRST_SHARE,
     GLANCE,
@@ -208,12 +209,12 @@ def test_an_update_that_was_given_much_and_given_up_is_not_tried_for_some_time()
     assert 10 <= recomputed <= 20
 
 
-def test_what_recomputing_has_moved_tells_what_adding_takes() -> None:
+def test_what_recomputing_has_moved_tells_what_an_update_takes() -> None:
     past = Past(10.0)
-    past.guess(1_000, 0.1)
+    past.guess(1_000, 5_000_000, 50_000_000)
     assert past.expected(0, 1_000) == pytest.approx(4.0)
-    assert past.expected(1_000, 0) is None
+    assert past.expected(1_000, 0) == pytest.approx(5_000_000 / FALLING)
     past.learn(0, 1_000, 800, 800 / SPEED)
-    past.guess(1_000, 0.9)  # an update has been seen: no need to guess
+    past.guess(1_000, 45_000_000, 50_000_000)  # an update has been seen: no need to guess
     expected = past.expected(0, 1_000)
     assert expected == pytest.approx(800 / SPEED)

@@ -6,9 +6,9 @@
     3  f is the time that recomputing took the last time, and more if there are more tuples now; after
        the first evaluation, four fifths of what that took and what comparing its tuples will take
     4  x is the time that the update should take: what a lost tuple and what a gained one have cost of
-       late, in updates of about as many changes, times l and g. If there were none: of gains, where as
-       many gains or losses alone were recomputed for, four times f for the share of the stratum that came
-       or went then; else what other sizes tell
+       late, in updates of about as many changes, times l and g. If there were none, but as many gains or
+       losses alone were recomputed for: of gains four times f for the share of the stratum that came or went
+       then, of losses 1 us for each such tuple; else what other sizes tell
     5  recompute if l + g is more than half of what there is; with many changes, whose costs even out, also if
        x is more than f (and than 10 ms) or, if only other sizes tell, and not only by updates that were given
        up, than three times f. If few changes are expected to take more than a third of f, they are given a
@@ -192,8 +192,7 @@ class Auto:
         if lost + gained >= MANY:
             if not lost or not gained:
                 gone, come = _moved(change.stratum, keeper)
-                everything = _tuples(change.stratum, keeper) + come
-                past.guess(lost + gained, (gone + come) / max(1, everything))
+                past.guess(lost + gained, gone + come, _tuples(change.stratum, keeper) + come)
         elif past.leaves_time(spent):
             self.prepare(change, keeper)
 

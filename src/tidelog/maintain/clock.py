@@ -6,8 +6,8 @@ recomputing has left behind; where the work is done elsewhere, as on Spark, it i
 A phase that takes up its changes in portions (`gradual` in `plan.maintenance`) tells what it will take.
 Each portion is as large as all before it together. If the last one has made them twice as dear, changes
 do not share their work, and each portion to come doubles it again; if it has added little, so will the
-next ones. A portion that is under way is taken to be done, the first one to be half done. What takes longer
-than foreseen will go on for as long as it has taken too long.
+next ones. A portion that is under way is taken to be done, but for the last one, which is like the one before
+it. What takes longer than foreseen will go on for as long as it has taken too long.
 
 To give an update up costs all of recomputing, and what has been spent is spent: so what counts is the time
 that is left. But forecasts are forecasts, and the longer an update has taken, the less is left to it.
@@ -22,7 +22,8 @@ from tidelog.maintain.past import Allowance
 from tidelog.plan.executor import Progress, Watch
 from tidelog.plan.maintenance import Abandoned, Keeper
 
-STEEPEST = 2.0  # twice as many changes take no more than so many times as long
+USUAL_FACTOR = 2.0  # twice as many changes take so many times as long, if nothing is known
+STEEPEST = 4.0  # and so many times as long at most
 WEARINESS = 0.5  # of the time that has been spent, to be added to the time that is left
 
 
@@ -36,6 +37,7 @@ class Clock:
         self._share = 1.0  # of the changes of this phase that have been taken up
         self._seen = self._phase = 0.0  # seconds when it last looked, and when this phase began
         self._half = 0.0  # seconds that the portions of this phase took before the one that is under way
+        self._factor = USUAL_FACTOR  # how much dearer the last of these has made them
 
     def spent(self) -> float:
         """The seconds that the update has taken."""
@@ -44,11 +46,13 @@ class Clock:
     def left(self) -> float:
         """The seconds that the phase under way still needs, as it looked when last seen."""
         in_phase, portions = self._seen - self._phase, -log2(self._share)
-        if not self._half:
-            return in_phase * float(STEEPEST ** (portions + 1) - 1)
         if not portions:
-            return abs(STEEPEST * self._half - in_phase)
-        return in_phase * float(min(in_phase / self._half, STEEPEST) ** portions - 1)
+            return abs(self._factor * self._half - in_phase)
+        return in_phase * float(self._now_factor(in_phase) ** portions - 1)
+
+    def _now_factor(self, in_phase: float) -> float:
+        """How much dearer the portion under way has made those before it, if it is done now."""
+        return min(in_phase / self._half, STEEPEST) if self._half else USUAL_FACTOR
 
     def foreseen(self) -> float:
         """The seconds that the phases so far should take when they are done, as it looked when last seen."""
@@ -59,9 +63,10 @@ class Clock:
         self._watch(progress)
         spent = self.spent()
         if progress.share < self._share:
-            self._phase, self._half = self._seen, 0.0
+            self._phase, self._half, self._factor = self._seen, 0.0, USUAL_FACTOR
         elif progress.share > self._share:
-            self._half = spent - self._phase
+            in_phase = spent - self._phase
+            self._half, self._factor = in_phase, self._now_factor(in_phase)
         self._share, self._seen = progress.share, spent
         if (
             spent - self._phase > self._allowance.least

@@ -32,7 +32,7 @@ LEAST = 0.01  # seconds that it may take if they are not much beside recomputing
 TRIFLING = 0.002  # seconds that it may take in any case
 RECENT = 0.2  # the weight of the newest change in what a change has cost of late
 MOST_WEIGHT = 3  # an update of more changes weighs no more than so many
-MANY = 10  # changes whose costs even out
+MANY = 16  # changes whose costs even out
 BEARABLE = 1.0  # of recomputing: what may be expected of an update of many changes
 ADDING = 4.0  # times its share of the tuples, as a share of recomputing: what an update takes that only adds
 FAR = 3.0  # times recomputing: what updates of other sizes may tell, and one is tried nevertheless
@@ -44,6 +44,7 @@ TOO_DEAR = 6.0  # times recomputing: what is expected then
 HOPEFUL = 0.85  # each time that recomputing is taken, an update seems so much cheaper: it is tried again
 SPEED = 8_000_000.0  # tuples derived, or looked at, in a second
 SLOWEST, FASTEST = SPEED / 8, SPEED * 8  # what is measured beyond was a machine that did something else
+FALLING = 1_000_000.0  # tuples that an update takes away in a second, at most
 HANDLED = 20_000_000.0  # tuples compared with those before, or put into indexes, in a second
 
 
@@ -170,10 +171,11 @@ class Past:
             dearer = max(dearer, TOO_DEAR * self.full / seconds)
         self.learn(lost, gained, int(dearer * work), dearer * seconds, at_least=True)
 
-    def guess(self, changes: int, share: float) -> None:
-        """Recomputing for so many changes has moved a share of all tuples; what adding them should take."""
-        took = max(ADDING * share * self.full, 1 / FASTEST)
-        self.gained.setdefault(size(changes), Rate(took / max(1, changes), guessed=True))
+    def guess(self, changes: int, moved: int, tuples: int) -> None:
+        """Recomputing for so many changes has moved some of all tuples; what an update should take."""
+        adding, losing = ADDING * self.full * moved / max(1, tuples), moved / FALLING
+        for rates, took in ((self.gained, adding), (self.lost, losing)):
+            rates.setdefault(size(changes), Rate(max(took, 1 / FASTEST) / max(1, changes), guessed=True))
 
     def hope(self, lost: int, gained: int) -> None:
         """An update of so many changes was not tried: it may have become cheaper meanwhile."""

@@ -7,9 +7,9 @@ A task's readings come in groups: the seeds; those that CURRENT tuples drive; th
 group is an array with the places of its readings in the code, and beside it one with the number of
 the own relation that drives each (`owners`; -1: another relation).
 
-A sweep can take up its changes in portions: a 64th of them, say, is followed to the end, then as many again,
-then twice as many, and so on (R_PORTION, R_BEFORE). Between portions it comes back, so that what they took
-tells what the rest will take.
+A sweep can take up its changes in portions: an eighth of them, say, is followed to the end, then as many
+again, then twice as many, and so on (R_PORTION, R_BEFORE). Between portions it comes back, so that what they
+took tells what the rest will take.
 """
 
 from __future__ import annotations
