@@ -50,8 +50,8 @@ def test_what_is_late_will_be_later(patient: Times) -> None:
     assert patient.tell((5.0, 1.0)) == pytest.approx(6.0)
 
 
-def test_twice_as_many_take_four_times_as_long_at_most(patient: Times) -> None:
-    assert patient.tell((0.1, 1 / 4), (1.0, 1 / 2), (9.0, 1 / 2)) == pytest.approx(36.0)
+def test_one_dear_change_is_not_taken_for_a_rule(patient: Times) -> None:
+    assert patient.tell((0.1, 1 / 8), (1.0, 1 / 4), (9.0, 1 / 4)) == pytest.approx(36.0)
 
 
 def test_a_new_phase_is_foreseen_by_itself(patient: Times) -> None:

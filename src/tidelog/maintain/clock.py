@@ -22,8 +22,8 @@ from tidelog.maintain.past import Allowance
 from tidelog.plan.executor import Progress, Watch
 from tidelog.plan.maintenance import Abandoned, Keeper
 
-USUAL_FACTOR = 2.0  # twice as many changes take so many times as long, if nothing is known
-STEEPEST = 4.0  # and so many times as long at most
+USUAL_FACTOR = 2.0  # twice as many changes take so many times as long, if nothing is shared
+STEEPEST = 4.0  # the last half takes so many times as long at most
 WEARINESS = 0.5  # of the time that has been spent, to be added to the time that is left
 
 
@@ -48,7 +48,7 @@ class Clock:
         in_phase, portions = self._seen - self._phase, -log2(self._share)
         if not portions:
             return abs(self._factor * self._half - in_phase)
-        return in_phase * float(self._now_factor(in_phase) ** portions - 1)
+        return in_phase * float(min(self._now_factor(in_phase), USUAL_FACTOR) ** portions - 1)
 
     def _now_factor(self, in_phase: float) -> float:
         """How much dearer the portion under way has made those before it, if it is done now."""
