@@ -52,7 +52,7 @@ def opened(history: History, way: Way) -> Database:
     spark = on_spark.session(way.fixpoint, way.process) if way.engine == SPARK else None
     database = Database(history.text, algorithm=first, engine=way.engine, spark=spark)
     if way.engine == "local" and history.seed // len(ALGORITHMS) % 2:
-        keeper_of(database).least_portion = 1  # else histories are too small for it
+        keeper_of(database).gradual_from = 1  # else histories are too small for it
     return database
 
 

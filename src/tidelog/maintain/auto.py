@@ -5,7 +5,8 @@
     2  l and g are the numbers of tuples lost and gained below the stratum, and of its own explicit facts
     3  f is the time that recomputing took the last time, and more if there are more tuples now; after
        the first evaluation, four fifths of what that took and what comparing its tuples will take
-    4  x is the time that the update should take: what a lost tuple and what a gained one have cost of
+    4  x is the time that the update should take, with what ending the commit takes after it, 0.4 us for a
+       tuple of the stratum that is lost: what a lost tuple below and what a gained one have cost of
        late, in updates of about as many changes, times l and g. If there were none, but as many gains or
        losses alone were recomputed for: of gains four times f for the share of the stratum that came or went
        then, of losses 1 us for each such tuple; else what other sizes tell
@@ -67,6 +68,7 @@ POLICIES = ("auto", "incremental", "full")
 TRIFLE = 0.01  # of recomputing: an update that takes less, as expected, teaches nothing
 MUCH = 0.5  # of all below: so many changes, and recomputing is taken at once
 RETRY = 0.92  # where rounds cost: each time that recomputing is taken, an update seems so much cheaper
+ENDING = 0.4e-6  # seconds for a tuple that is lost, when the commit ends: recomputing just drops them all
 FRESH = 0.8  # of a first evaluation: what it will take when it need not ask for memory
 SLOW = 20e-6  # seconds for a rule instance: a first evaluation that took longer was compiling kernels
 
@@ -140,7 +142,8 @@ class Auto:
             return reports
         took = clock.spent()
         if expected is None or max(took, expected) > TRIFLE * full:
-            past.learn(lost, gained, cost(reports), took)
+            gone, _ = _moved(stratum, keeper)
+            past.learn(lost, gained, cost(reports), took + ENDING * gone)
         if past.renewed:
             past.after, past.renewed = keeper.preparing - prepared, False
         self._choose(stratum, self._ranked.name, f"{changes}, {_compared(expected, full)}")

@@ -43,8 +43,8 @@ def phases(db: Database) -> Counter[str]:
 def test_portions_are_all_there_is(seed: int) -> None:
     rng = random.Random(seed)
     whole, gradual = (Database(PROGRAM, algorithm="ranked") for _ in range(2))
-    keeper_of(whole).least_portion = 1000
-    keeper_of(gradual).least_portion = 1
+    keeper_of(whole).gradual_from = 1000
+    keeper_of(gradual).gradual_from = 1
     facts: Facts = {"edge": set(), "path": set(), "closed": set()}
     inserted = 0
     for _ in range(25):
@@ -100,5 +100,5 @@ def test_progress_tells_the_share(monkeypatch: pytest.MonkeyPatch) -> None:
     assert seen[:3] == [1 / 4, 1 / 2, 1.0]
     assert set(seen[3:]) <= {1.0}
     seen.clear()
-    db.commit(insert={"edge": edges[::9][:3]})  # too few
+    db.commit(insert={"edge": edges[::9][:15]})  # too few
     assert seen == []

@@ -53,7 +53,7 @@ class LocalKeeper(LocalExecutor):
 
     kind = "local"  # of a `Saving` keeper
     patience = 0.0
-    least_portion = 2  # changes that a gradual task takes up first
+    gradual_from = 16  # changes: so many are taken up in portions, where a task says so
 
     def __init__(self, threads: int = 1, share_from: int = WORTH_SHARING) -> None:
         super().__init__(threads, share_from)

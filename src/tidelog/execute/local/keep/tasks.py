@@ -43,7 +43,7 @@ COUNTED = {
     Instances.MIXED: heads.MIXED,
     Instances.FORMER_LOST: heads.FORMER_LOST,
 }
-MOST_PORTIONS = 3  # beside the last: of fewer changes than an eighth, one that is dear tells nothing
+PORTIONS = 3  # after the first, which is an eighth: of fewer changes, one that is dear tells nothing
 SLICE = 5_000  # tuples looked at between two reports of progress
 REPLAN_GROWTH, REPLAN_ROWS = 4, 1000
 
@@ -218,12 +218,12 @@ class RunningSweep(Running):
         self.gradual = task.gradual and len(drivers) == len(task.seeds)
         self.finish()
 
-    def portions(self) -> int:
-        """How often the changes are halved to make the first portion."""
+    def has_many(self) -> bool:
+        """Whether there are so many changes that they are taken up in portions."""
         told = self.keeper.told
         changes = sum(self.keeper.ledger(name).touched for name in self.drivers)
         changes += sum(told.retracted[name] + told.asserted[name] for name in self.names)
-        return min(max(0, (changes // self.keeper.least_portion).bit_length() - 1), MOST_PORTIONS)
+        return changes >= self.keeper.gradual_from
 
     def load(self) -> None:
         """Sweep over nothing."""
@@ -244,7 +244,7 @@ class RunningSweep(Running):
         start, reach, fresh = (parts.address(part) for part in (task.start, task.reach, self.fresh))
         self.run[at.R_RANKS] = int(task.ranks)
         self.run[at.R_INSTANCES] = COUNTED[task.instances] if self.ranks else 0
-        self.run[at.R_PORTION] = self.portions() if self.gradual else 0
+        self.run[at.R_PORTION] = PORTIONS if self.gradual and self.has_many() else 0
         self.drive(
             lambda: int(
                 kernels.sweep(
