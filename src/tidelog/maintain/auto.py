@@ -189,7 +189,7 @@ class Auto:
     def _afterwards(
         self, change: StratumChange, keeper: Keeper, past: Past, lost: int, gained: int, spent: float
     ) -> None:
-        """After recomputing: guess what adding many changes takes; for few, make the indexes of updates."""
+        """After recomputing: guess what updates of many changes take; for few, make their indexes."""
         if keeper.patience:
             return
         if lost + gained >= MANY:

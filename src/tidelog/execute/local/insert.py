@@ -123,7 +123,7 @@ def tight_loop(
             if not keep(out, row, 1):
                 return -1
         elif repeats:
-            leave_trace(repeats, repeat_mask, scramble(packed))
+            leave_trace(head, repeats, repeat_mask, scramble(packed))
     return count
 
 
@@ -195,7 +195,7 @@ def tight_two_words(
         result = add_two(head, slots, mask, bits, shift, first, last)
         if result == PRESENT:
             if repeats:
-                leave_trace(repeats, repeat_mask, scramble(scramble(first) ^ last))
+                leave_trace(head, repeats, repeat_mask, scramble(scramble(first) ^ last))
             continue
         if result == FULL and not alone:
             return MUST_GROW

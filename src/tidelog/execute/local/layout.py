@@ -30,6 +30,7 @@ ROUND_COUNT = 17
 ROUND_CAPACITY = 18
 REPEATS = 19  # a filter of rows that were derived more than once (see `repeats`): address, 0: none; bits - 1
 REPEAT_MASK = 20
+REPEAT_COUNT = 21  # bits that were set, copies not counted
 # Workers write this one all the time, so it has a cache line of its own.
 USED = 24  # slots in use
 RELATION_WORDS = 32

@@ -11,9 +11,10 @@ were derived more than once it has little to tell, and is given up.
 
 from __future__ import annotations
 
-from tidelog.execute.local.layout import REPEAT_MASK, REPEATS, WORDS
+from tidelog.execute.local.layout import REPEAT_COUNT, REPEAT_MASK, REPEATS, WORDS
 from tidelog.execute.local.memory import (
     copy,
+    fetch_add,
     fetch_or,
     inlined,
     kernel,
@@ -24,7 +25,7 @@ from tidelog.execute.local.memory import (
     store64,
     word,
 )
-from tidelog.execute.local.tupleset import bits_set, scramble
+from tidelog.execute.local.tupleset import scramble
 
 BITS_PER_ROW = 16
 FIRST_BITS = 1 << 16
@@ -32,12 +33,13 @@ MOST = 0.5  # of the rows
 
 
 @inlined
-def leave_trace(filter: int, mask: int, mixed: int) -> None:
+def leave_trace(relation: int, filter: int, mask: int, mixed: int) -> None:
     """Set the bit of a hash."""
     bit = mixed & mask
     place = filter + 8 * (bit >> 6)
     if (load64(place) >> (bit & 63)) & 1 == 0:
         fetch_or(place, 1 << (bit & 63))
+        fetch_add(relation + 8 * REPEAT_COUNT, 1)
 
 
 @kernel
@@ -54,7 +56,7 @@ def repeated(relation: int, row: int) -> None:
     """The row at an address was derived once more, if that is to be known."""
     filter = word(relation, REPEATS)
     if filter:
-        leave_trace(filter, word(relation, REPEAT_MASK), mix(row, word(relation, WORDS)))
+        leave_trace(relation, filter, word(relation, REPEAT_MASK), mix(row, word(relation, WORDS)))
 
 
 @kernel
@@ -73,6 +75,7 @@ def begin_filter(relation: int) -> None:
             store64(filter + 8 * i, 0)
     set_word(relation, REPEATS, filter)
     set_word(relation, REPEAT_MASK, FIRST_BITS - 1)
+    set_word(relation, REPEAT_COUNT, 0)
 
 
 @kernel
@@ -88,10 +91,8 @@ def fit_filter(relation: int, rows: int) -> None:
     while word(relation, REPEATS) and BITS_PER_ROW * rows > word(relation, REPEAT_MASK) + 1:
         filter = word(relation, REPEATS)
         bits = word(relation, REPEAT_MASK) + 1
-        full = 0
-        for i in range(bits >> 6):
-            full += bits_set(load64(filter + 8 * i))
-        larger = 0 if full > MOST * rows else reallocate(filter, bits >> 2)
+        most = word(relation, REPEAT_COUNT) > MOST * rows
+        larger = 0 if most else reallocate(filter, bits >> 2)
         if larger == 0:
             end_filter(relation)
             return

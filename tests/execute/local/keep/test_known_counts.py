@@ -127,7 +127,7 @@ def test_what_something_new_holds_up_falls_with_it() -> None:
 
 
 def test_of_each_first_tuple_it_is_known_whether_it_came_once() -> None:
-    """A ladder with two ways over some of its rungs, and as many tuples as make the filter grow twice."""
+    """A ladder with two ways over some of its rungs, and so many tuples that the filter has to grow."""
     program = """
     .decl edge(x: number, y: number)
     .decl path(x: number, y: number)
@@ -154,3 +154,22 @@ def test_where_most_came_more_than_once_nothing_is_known() -> None:
     db = Database(PROGRAM, algorithm="ranked")
     db.commit(insert={"edge": [(x, y) for x in range(130) for y in range(130) if (x + y) % 3 == 0]})
     assert known_counts(db) == {}
+
+
+def test_of_many_it_is_known_where_a_quarter_came_twice() -> None:
+    """The filter doubles again and again, and is kept; of each round's 1,000 tuples 250 come twice."""
+    program = """
+    .decl source(x: number)
+    .decl first(x: number, y: number)
+    .decl second(x: number, y: number)
+    .decl path(x: number, y: number)
+    path(x, 0) :- source(x).
+    path(x, y) :- path(x, z), first(z, y).
+    path(x, y) :- path(x, z), second(z, y), x % 4 = 0.
+    """
+    steps = [(i, i + 1) for i in range(100)]
+    db = Database(program, algorithm="ranked")
+    db.commit(insert={"source": [(x,) for x in range(1_000)], "first": steps, "second": steps})
+    found = known_counts(db)
+    assert len(db["path"]) == 101_000
+    assert 0.7 < len(found) / len(db["path"]) <= 0.76

@@ -79,10 +79,8 @@ def test_portions_are_all_there_is(seed: int) -> None:
     assert inserted > 0
 
 
-def test_progress_tells_the_share(monkeypatch: pytest.MonkeyPatch) -> None:
-    db = Database(PROGRAM, algorithm="ranked")
-    edges = [(100 * i + j, 100 * i + j + 1) for i in range(70) for j in range(9)]
-    db.commit(insert={"edge": edges})
+def shares(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The shares of changes that tasks tell of from now on."""
     seen: list[float] = []
     keep_going = LocalKeeper.keep_going
 
@@ -96,9 +94,37 @@ def test_progress_tells_the_share(monkeypatch: pytest.MonkeyPatch) -> None:
         return keep_going(keeper, task, tell, budget)
 
     monkeypatch.setattr(LocalKeeper, "keep_going", watched)
+    return seen
+
+
+def test_progress_tells_the_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    db = Database(PROGRAM, algorithm="ranked")
+    edges = [(100 * i + j, 100 * i + j + 1) for i in range(70) for j in range(9)]
+    db.commit(insert={"edge": edges})
+    seen = shares(monkeypatch)
     db.commit(delete={"edge": edges[::9]})  # 70 changes: first of all an eighth of them
     assert seen[:3] == [1 / 4, 1 / 2, 1.0]
     assert set(seen[3:]) <= {1.0}
     seen.clear()
     db.commit(insert={"edge": edges[::9][:15]})  # too few
     assert seen == []
+
+
+def test_what_is_touched_and_not_changed_makes_no_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of 300 edges has two witnesses; one fact takes away one of each, and one edge loses both."""
+    program = """
+    .decl road(r: number, x: number, y: number)
+    .decl open(r: number)
+    .decl edge(x: number, y: number)
+    .decl path(x: number, y: number)
+    edge(x, y) :- road(r, x, y), open(r).
+    path(x, y) :- edge(x, y).
+    path(x, z) :- path(x, y), edge(y, z).
+    """
+    db = Database(program, algorithm="ranked")
+    roads = [(r, i, i + 1) for i in range(300) for r in (1, 2) if (r, i) != (2, 299)]
+    db.commit(insert={"road": roads, "open": [(1,), (2,)]})
+    seen = shares(monkeypatch)
+    changes = db.commit(delete={"open": [(1,)]})
+    assert len(changes["edge"].deleted) == 1
+    assert set(seen) <= {1.0}

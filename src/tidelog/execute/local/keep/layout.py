@@ -123,8 +123,8 @@ R_GUARD_CURSOR = 12
 R_WORK = 30  # tuples looked at
 R_INSTANCES = 31  # what instances mean for counts: 0 nothing, or GAINED, LOST, ... (see `sweep`)
 R_UNDECIDED = 32  # tuples that fell and may still follow
-R_PORTION = 33  # changes are taken up to 1 / 2 ** this of them
-R_BEFORE = 34  # and from 1 / 2 ** this on; NONE_BEFORE: from the first
+R_PORTION = 33  # with this portion, one of 2 ** this of the changes is taken up
+R_FURTHER = 34  # 1: half of these were taken up before
 # Of `steps`:
 R_K = 13  # the iteration
 R_BUCKETS = 14  # for each iteration the first of its events: address, room
@@ -157,4 +157,3 @@ PORTION_DONE = 7  # there are more changes to be taken up
 
 # Stages of a sweep.
 STARTING, SEEDING, GUARDING, SPREADING = 0, 1, 2, 3
-NONE_BEFORE = 62  # no list is so long

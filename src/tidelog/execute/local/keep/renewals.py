@@ -63,9 +63,9 @@ class Renewals:
         """Give ranks to the rows of a fixpoint, by rounds, and a count to those that came once."""
         ledger.keep_numbers()
         stored = ledger.stored
-        noted = self.noted.pop(stored.relation.name)
-        renewal.set_ranks(stored.address, noted, before, stored.round_ends)
-        repeats.end_filter(stored.address)
+        name = stored.relation.name
+        renewal.set_ranks(stored.address, self.noted[name], before, stored.round_ends)
+        self._forget_repeats(name)
 
     def compare(self, ledger: Ledger) -> None:
         """A relation is filled: mark what is lost and gained against what was set aside."""
@@ -95,6 +95,7 @@ class Renewals:
             aside.put_back(None if now is aside.ledger else now)
             self._ledgers[name] = aside.ledger
             self.explicit.pop(name, None)
+            self._forget_repeats(name)
 
     def discard(self, relations: Iterable[str]) -> None:
         """Do not need any more what was set aside of some relations."""
@@ -106,10 +107,14 @@ class Renewals:
     def end(self) -> None:
         """The commit is over."""
         for name in self.noted.keys() & self._relations.keys():  # a task has failed
-            repeats.end_filter(self._relations[name].address)
+            self._forget_repeats(name)
         self.aside.clear()
         self.explicit.clear()
         self.noted.clear()
+
+    def _forget_repeats(self, name: str) -> None:
+        if self.noted.pop(name, None) is not None:
+            repeats.end_filter(self._relations[name].address)
 
     def compact(self, name: str) -> None:
         """Write a relation's rows anew, without those that are linked nowhere."""

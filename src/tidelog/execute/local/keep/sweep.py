@@ -7,9 +7,9 @@ A task's readings come in groups: the seeds; those that CURRENT tuples drive; th
 group is an array with the places of its readings in the code, and beside it one with the number of
 the own relation that drives each (`owners`; -1: another relation).
 
-A sweep can take up its changes in portions: an eighth of them, say, is followed to the end, then as many
-again, then twice as many, and so on (R_PORTION, R_BEFORE). Between portions it comes back, so that what they
-took tells what the rest will take.
+A sweep can take up its changes in portions: every eighth, say, is followed to the end, then as many again,
+then twice as many, and so on (R_PORTION, R_FURTHER). Between portions it comes back, so that what they took
+tells what the rest will take.
 """
 
 from __future__ import annotations
@@ -46,16 +46,15 @@ from tidelog.execute.local.keep.layout import (
     MISSING_IN_GUARD,
     NO_MEMORY,
     NONE,
-    NONE_BEFORE,
     NOW,
     NUMBERS,
     OVER_BUDGET,
     PORTION_DONE,
     QUEUE,
-    R_BEFORE,
     R_BUDGET,
     R_CURSOR,
     R_FORM,
+    R_FURTHER,
     R_GUARD_CURSOR,
     R_NEW,
     R_OPEN,
@@ -118,6 +117,12 @@ def drain(code: int, cursor: int, run: int, part: int) -> int:
 
 
 @kernel
+def of_portion(run: int, number: int) -> int:
+    """The place, in a list of touched tuples, of the one with this number in the portion."""
+    return (2 * number + 1 if word(run, R_FURTHER) else number) << word(run, R_PORTION)
+
+
+@kernel
 def run_changes(code: int, forms: Words, run: int, part: int) -> int:
     """Run readings once: driven ones by the touched tuples of their driver's part, those of this portion."""
     cursor = word(run, R_CURSOR)
@@ -127,13 +132,12 @@ def run_changes(code: int, forms: Words, run: int, part: int) -> int:
         count = 1
         if driver:
             count = load64(word(driver, LEDGER) + 8 * (TOUCHED_ROWS + LIST_COUNT))
-        first = count >> word(run, R_BEFORE)
-        while first + word(run, R_POSITION) < count >> word(run, R_PORTION):
+        while of_portion(run, word(run, R_POSITION)) < count:
             if not word(run, R_OPEN):
                 row = 0
                 if driver:
                     rows = load64(word(driver, LEDGER) + 8 * TOUCHED_ROWS)
-                    row = word(rows, first + word(run, R_POSITION))
+                    row = word(rows, of_portion(run, word(run, R_POSITION)))
                     if not is_in(word(code, form + F_DRIVER_PART), marks_of(word(driver, LEDGER), row)):
                         set_word(run, R_POSITION, word(run, R_POSITION) + 1)
                         continue
@@ -155,10 +159,9 @@ def queue_start(relations: Words, part: int, ranks: int, run: int) -> bool:
     """Queue the touched tuples of a part, those of this portion. False: no memory."""
     for relation in relations:
         ledger = word(relation, LEDGER)
-        if word(run, R_BEFORE) == NONE_BEFORE:
+        if not word(run, R_FURTHER):
             set_word(ledger, STARTED, word(ledger, TOUCHED_ROWS + LIST_COUNT))
-        count = word(ledger, STARTED)
-        for i in range(count >> word(run, R_BEFORE), count >> word(run, R_PORTION)):
+        for i in range(of_portion(run, 0), word(ledger, STARTED), of_portion(run, 1) - of_portion(run, 0)):
             row = word(word(ledger, TOUCHED_ROWS), i)
             marks = marks_of(ledger, row)
             if is_in(part, marks) and not marks & WAITING and not enqueue(ledger, row, marks, ranks):
@@ -335,7 +338,7 @@ def sweep(
         elif word(run, R_PORTION) == 0:
             return DONE
         else:
-            set_word(run, R_BEFORE, word(run, R_PORTION))
+            set_word(run, R_FURTHER, 1)
             set_word(run, R_PORTION, word(run, R_PORTION) - 1)
             set_word(run, R_STAGE, STARTING)
             return PORTION_DONE

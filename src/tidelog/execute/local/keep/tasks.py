@@ -113,8 +113,7 @@ class Running:
         """Be ready to run from the beginning."""
         run = self.run
         run[: at.R_COUNTS] = 0
-        run[at.R_WORK] = run[at.R_UNDECIDED] = run[at.R_PORTION] = 0
-        run[at.R_BEFORE] = at.NONE_BEFORE
+        run[at.R_WORK] = run[at.R_UNDECIDED] = run[at.R_PORTION] = run[at.R_FURTHER] = 0
         self.budget = UNLIMITED if budget is None else budget
         run[at.R_BUDGET] = min(self.budget, SLICE)
         run[at.R_RANKS] = int(self.ranks)
@@ -221,7 +220,7 @@ class RunningSweep(Running):
     def has_many(self) -> bool:
         """Whether there are so many changes that they are taken up in portions."""
         told = self.keeper.told
-        changes = sum(self.keeper.ledger(name).touched for name in self.drivers)
+        changes = sum(sum(self.keeper.changed(name)) for name in self.drivers)
         changes += sum(told.retracted[name] + told.asserted[name] for name in self.names)
         return changes >= self.keeper.gradual_from
 
