@@ -163,11 +163,11 @@ def test_little_is_not_waited_for_but_never_much_longer_than_for_recomputing() -
 
 
 def test_few_changes_take_little_more_than_recomputing_with_the_indexes_they_need() -> None:
-    past = Past(1.0, after=0.05)
+    past = Past(1.0, after=0.07)
     assert past.renewed
-    assert few(past) == pytest.approx(MOST_SHARE - 0.05)
-    assert past.leaves_time(0.069)
-    assert not past.leaves_time(0.071)
+    assert few(past) == pytest.approx(MOST_SHARE - 0.07)
+    assert past.leaves_time(0.079)
+    assert not past.leaves_time(0.081)
     past.renewed = False
     assert few(past) == pytest.approx(SHARE)
     past.after = 0.5

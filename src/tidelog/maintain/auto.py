@@ -14,14 +14,14 @@
        x is more than f (and than 10 ms) or, if only other sizes tell, and not only by updates that were given
        up, than three times f. If few changes are expected to take more than a third of f, they are given a
        twentieth of f
-    6  else run `ranked`, but no longer than a twelfth of f, and 10 ms if that is not more than a fifth of f;
+    6  else run `ranked`, but no longer than a tenth of f, and 10 ms if that is not more than a fifth of f;
        or twice x, if that is more, up to two fifths of f. Many changes are taken up in portions, which tell
        what is left to be done (`clock.py`): if that is more than f, it is not enough. A twelfth of f goes by
        before that counts; a fifth, where the size is known; or twice x, if an update of it came to an end
     7  if that is not enough, drop what it did and recompute
 
 Indexes that recomputing has left behind are made again at once after few changes, for the next commit will
-be an update, if that and all that was spent in vain come to 12% of f at most; else by the next update: that
+be an update, if that and all that was spent in vain come to 15% of f at most; else by the next update: that
 time is not counted as the update's, but few changes are given so much less. So one that is far dearer than
 those before it costs about a fifth more than recomputing, on a machine with some noise. With many changes,
 half of that time is taken from f while indexes are missing, and all of it is added to f while recomputing

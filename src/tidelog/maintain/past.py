@@ -21,10 +21,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import exp, log
 
-SHARE = 0.08  # of recomputing: the time that few changes may take
+SHARE = 0.1  # of recomputing: the time that few changes may take
 GLANCE = 0.05  # the same where too much is expected of them: the next fact may well be cheap
 FIRST_SHARE = 0.08  # the same for many changes of a size that is not known
-MOST_SHARE = 0.12  # of few changes with indexes: a fifth (docs/maintenance.md), less what noise adds
+MOST_SHARE = 0.15  # of few changes with indexes: a fifth (docs/maintenance.md), less what noise adds
 WORTHWHILE = 0.35  # what may be expected of few changes, where they often take so long
 WORTH_SHARE = 0.4  # and what they may take then
 KNOWN_SHARE = 0.2  # the least for many changes of a known size
