@@ -60,3 +60,43 @@ def test_rules_that_come_and_go_leave_no_compiled_tasks() -> None:
         db.commit(remove_rules=[rule])
     keeper = db._commits.backend.keeper  # type: ignore[union-attr]
     assert len(keeper._compiled) <= 10
+
+
+GUARDED = """
+.decl M(a: number)
+.decl R(a: number)
+.decl z()
+.decl S(a: number, b: number)
+.decl D(a: number)
+.output D
+"""
+ZERO, MORE = {"M": [(0,)]}, {"M": [(0,), (3,)], "R": [(0,)]}
+
+
+@pytest.mark.parametrize(
+    ("rule", "facts", "answers"),
+    [
+        ("D(q) :- R(x), M(y), y > x, q = 12 / y.", MORE, [(4,)]),
+        ("D(q) :- M(y), R(x), y != x, q = 12 / y.", MORE, [(4,)]),
+        ("D(q) :- M(y), z(), q = 12 / y.", ZERO, []),
+        ("D(12 / y) :- M(y), z().", ZERO, []),
+        ("D(q) :- M(y), z(), 12 / y > 3, q = y.", ZERO, []),
+        ("D(q) :- M(y), q = 12 / y, 1 < count : { R(_) }.", {**ZERO, "R": [(1,)]}, []),
+        ("D(q) :- D(x), M(y), y > x, q = 12 / y. D(0) :- R(_).", MORE, [(0,), (4,)]),
+        ("D(b) :- M(y), q = 12 / y, R(q), S(q, b).", {"M": [(3,)], "R": [(4,)], "S": [(4, 7)]}, [(7,)]),
+    ],
+)
+def test_what_has_nothing_to_do_with_a_division_guards_it_too(
+    rule: str, facts: dict[str, list[tuple[int, ...]]], answers: list[tuple[int, ...]]
+) -> None:
+    """Where answers are kept current as where they are derived anew."""
+    for algorithm in ALGORITHMS:
+        db = tidelog.Database(GUARDED + rule, algorithm=algorithm)
+        db.commit(insert=facts)
+        assert sorted(db["D"]) == answers, algorithm
+        db.commit(delete={"M": facts["M"]})
+        db.commit(insert={"M": facts["M"]})
+        assert sorted(db["D"]) == answers, algorithm
+    db = tidelog.Database(GUARDED + rule, maintained=False)
+    db.commit(insert=facts)
+    assert sorted(db["D"]) == answers

@@ -1,16 +1,16 @@
 """The order in which a reading's literals are evaluated.
 
 The driver comes first. Then, as in `order`, each literal that is not an atom comes as soon as its
-variables are bound, unless it can fail: such a literal waits until no atom can be joined
-without it. Atoms are taken greedily, the one with the fewest expected matches next; where
-there is no driver, every atom is tried as the first.
+variables are bound, unless it can fail: such a literal waits for all atoms, unless some are to be joined
+by its result: then for those that can be joined without it. Atoms are taken greedily, the one with the
+fewest expected matches next; where there is no driver, every atom is tried as the first.
 
 A computed variable may also be bound by an atom before; then the computed value is compared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from tidelog.plan.executor import Version
 from tidelog.plan.maintenance import Reading
@@ -96,6 +96,13 @@ def _greedy(
             continue
         expected = {i: _matches(body[i], bound, sizes) for i in waiting if isinstance(body[i], Positive)}
         linked = [i for i in expected if _bound_columns(body[i], bound)]
+        if others and expected and not linked:  # they can fail; as in `order`, a product comes before
+            joining = [i for i in others if _joined(body, waiting, [i], expected, bound)]
+            if joining:
+                take(joining[0])
+                continue
+            later = _joined(body, waiting, waiting, expected, bound)
+            linked = [i for i in expected if i not in later] or list(expected)
         if linked or (expected and not others):
             position = min(linked or expected, key=lambda i: (expected[i], i))
             rows *= expected[position]
@@ -106,6 +113,25 @@ def _greedy(
         else:  # the checker lets no unsafe rule pass
             raise InternalError("no order for a rule's body")
     return cost, tuple(order)
+
+
+def _joined(
+    body: Sequence[Literal], waiting: Sequence[int], of: Sequence[int], atoms: Iterable[int], bound: set[str]
+) -> set[int]:
+    """The atoms that are joined, directly or not, by the results of those literals that can fail."""
+    found = {var.name for i in of if _can_fail(body[i]) for var, _ in definitions(body[i])} - bound
+    joined: set[int] = set()
+    before = -1
+    while before < len(found):
+        before = len(found)
+        for i in waiting:
+            found |= {var.name for var, expr in definitions(body[i]) if found & set(expr_vars(expr))} - bound
+        for i in atoms:
+            literal = body[i]
+            if isinstance(literal, Positive) and found & set(atom_vars(literal.atom)):
+                joined.add(i)
+                found |= set(atom_vars(literal.atom)) - bound
+    return joined
 
 
 def _bound_columns(literal: Literal, bound: set[str]) -> tuple[int, ...]:
