@@ -270,3 +270,28 @@ def test_readers_see_the_last_commit() -> None:
         reader.join()
     assert not wrong
     assert len(db["r"]) == 60
+
+
+@pytest.mark.parametrize("at", [1, 2, 3, 4, 5])
+def test_an_interrupt_when_a_transaction_begins_gives_the_turn_back(
+    at: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db = filled()
+    calls = 0
+
+    def interrupted() -> int:
+        nonlocal calls
+        calls += 1
+        if calls == at:
+            signal.raise_signal(signal.SIGINT)
+        return threading.get_ident()
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tidelog.session.writer.get_ident", interrupted)
+        try:
+            db.transaction().rollback()
+        except KeyboardInterrupt:
+            pass
+        else:
+            assert calls < at
+    db.transaction().rollback()

@@ -234,11 +234,17 @@ class Database:
         """
         self._commits.check_open()
         given = None if batch is None else given_batch(batch)
-        self._writer.begin()
-        begun = Transaction(self._commits, self._commits.state.definition, self._commits.keys, given)
-        # One that is dropped without an end gives its turn back when it is collected.
-        release = finalize(begun, _end, self._writer, self._commits.keys)
-        release.atexit, begun.release = False, release
+        self._writer.check()
+        try:
+            self._writer.begin()
+            begun = Transaction(self._commits, self._commits.state.definition, self._commits.keys, given)
+            # One that is dropped without an end gives its turn back when it is collected.
+            release = finalize(begun, _end, self._writer, self._commits.keys)
+            release.atexit, begun.release = False, release
+        except BaseException:  # Ctrl-C in between
+            if self._writer.mine:
+                self._writer.end()
+            raise
         return begun
 
     def commit(

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from threading import Lock, get_ident
 
+from tidelog.session.uninterrupted import Uninterrupted
 from tidelog.syntax.errors import TidelogError
+
+PATIENCE = 0.05  # seconds that an interrupt may wait while another thread writes
 
 
 class Writer:
@@ -15,17 +18,25 @@ class Writer:
         self._holder: int | None = None
 
     def begin(self) -> None:
-        """Take the right to write."""
+        """Take the right to write. An interrupt while it waits is told a little later."""
         self.check()
-        self._lock.acquire()
-        self._holder = get_ident()
+        while not self.mine:
+            with Uninterrupted():
+                if self._lock.acquire(timeout=PATIENCE):
+                    self._holder = get_ident()
+
+    @property
+    def mine(self) -> bool:
+        """Whether this thread has the right."""
+        return self._holder == get_ident()
 
     def check(self) -> None:
         """Raise the error of waiting for others to write, if this thread has the right itself."""
-        if self._holder == get_ident():
+        if self.mine:
             raise TidelogError("error[TL0508]: a transaction is open: commit it or roll it back first")
 
     def end(self) -> None:
         """Give it back."""
-        self._holder = None
-        self._lock.release()
+        with Uninterrupted():
+            self._holder = None
+            self._lock.release()
