@@ -131,13 +131,15 @@ def warm(program: str, algorithm: str, engine: str, threads: int, tables: Tables
     """Run every kind of commit once on a few rows, so that kernels are in memory."""
     few = {name: table.slice(0, WARM_ROWS) for name, table in tables.items()}
     some = Change(delete={name: table.slice(0, (table.num_rows + 1) // 2) for name, table in few.items()})
+    one = Change(delete={name: table.slice(0, 1) for name, table in few.items()})
     live = Live(program, algorithm, engine, threads)
-    for change in (Change(insert=few), some, some.reverse):
-        live.commit(change)
-    for other in ("ranked", "recompute") if algorithm == "auto" else ():  # what it may choose
-        live.db.algorithm = other
-        live.commit(some)
-        live.commit(some.reverse)
+    live.commit(Change(insert=few))
+    chosen = ("ranked", "recompute") if algorithm == "auto" else ()
+    for way in (algorithm, *chosen):
+        live.db.algorithm = way
+        for change in (some, one):
+            live.commit(change)
+            live.commit(change.reverse)
     live.close()
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import pytest
 
 from tidelog.maintain.past import (
+    AGAIN,
+    COMPARED,
     FALLING,
     FASTEST,
     FIRST_SHARE,
     GLANCE,
-    HANDLED,
     HOPEFUL,
     KNOWN_SHARE,
     LEAST,
     MOST_SHARE,
+    PROBE,
     SHARE,
     SLOWEST,
     SPEED,
@@ -115,7 +117,7 @@ def test_recomputing_takes_longer_when_there_is_more() -> None:
 def test_a_first_evaluation_has_nothing_to_compare() -> None:
     past = Past(1.0, compared=False)
     for _ in range(2):
-        assert past.whole(int(HANDLED)) == pytest.approx(2.0)
+        assert past.whole(int(COMPARED)) == pytest.approx(2.0)
 
 
 def test_the_first_update_of_many_changes_may_take_little() -> None:
@@ -146,33 +148,62 @@ def few(past: Past) -> float:
 
 def test_few_changes_are_always_tried() -> None:
     past = Past(1.0)
-    for _ in range(20):
-        allowed = few(past)
-        past.give_up(1, 0, int(allowed * SPEED), allowed, allowed, decisive=False)
-    assert few(past) == pytest.approx(GLANCE)
+    given = []
+    for _ in range(AGAIN):
+        given.append(few(past))
+        past.give_up(1, 0, int(given[-1] * SPEED), given[-1], 2 * given[-1], decisive=False)
+    assert given == pytest.approx([SHARE, PROBE, *[GLANCE] * (AGAIN - 2)])
+    assert few(past) == pytest.approx(WORTH_SHARE)
     past.learn(1, 0, 100, 100 / SPEED)  # and one that is cheap tells
     assert few(past) == pytest.approx(SHARE)
 
 
+@pytest.mark.parametrize("cost", [0.05, 0.1, 0.2, 0.3, 0.34])
+def test_changes_that_all_cost_the_same_and_pay_are_updated_in_the_end(cost: float) -> None:
+    past = Past(1.0)
+    spent = 0.0
+    for _ in range(100):
+        allowed = few(past)
+        if allowed >= cost:
+            past.learn(1, 0, int(cost * SPEED), cost)
+            spent += cost
+        else:
+            past.give_up(1, 0, int(1.15 * allowed * SPEED), 1.15 * allowed, 2.3 * allowed, decisive=False)
+            spent += 1.0 + 1.15 * allowed
+    assert spent < 100 * cost + 2 * AGAIN
+
+
+def test_hopeless_changes_cost_little_more_than_recomputing() -> None:
+    past = Past(1.0)
+    spent = 0.0
+    for _ in range(80):
+        allowed = few(past)
+        past.give_up(1, 0, int(allowed * SPEED), allowed, 2 * allowed, decisive=False)
+        spent += allowed
+    assert spent < 80 * 0.1
+
+
 def test_little_is_not_waited_for_but_never_much_longer_than_for_recomputing() -> None:
     past = Past(0.02)
-    assert past.allowed(0.02, None, 1, 0) == Allowance(KNOWN_SHARE * 0.02)
-    assert past.allowed(0.07, None, 1, 0) == Allowance(LEAST)
-    assert past.allowed(0.001, None, 1, 0) == Allowance(TRIFLING)
+    assert past.allowed(0.02, None, 2, 0) == Allowance(KNOWN_SHARE * 0.02)
+    assert past.allowed(0.07, None, 2, 0) == Allowance(LEAST)
+    assert past.allowed(0.001, None, 2, 0) == Allowance(TRIFLING)
+    assert past.allowed(0.07, None, 1, 0) == Allowance(SHARE * 0.07)
+    assert past.allowed(0.02, None, 1, 0) == Allowance(TRIFLING)
     assert past.allowed(0.001, None, 100, 0) == Allowance(TRIFLING, 0.001)
 
 
 def test_few_changes_take_little_more_than_recomputing_with_the_indexes_they_need() -> None:
-    past = Past(1.0, after=0.07)
-    assert past.renewed
-    assert few(past) == pytest.approx(MOST_SHARE - 0.07)
-    assert past.leaves_time(0.079)
-    assert not past.leaves_time(0.081)
-    past.renewed = False
+    past = Past(1.0, after=0.09)
+    assert past.missing
+    assert few(past) == pytest.approx(MOST_SHARE - 0.09)
+    assert past.leaves_time(0.059)
+    assert not past.leaves_time(0.061)
+    past.missing = False
     assert few(past) == pytest.approx(SHARE)
     past.after = 0.5
     assert not past.leaves_time(0.0)
-    past.renewed = True
+    past.missing = True
     assert few(past) == pytest.approx(GLANCE)
 
 
@@ -180,11 +211,6 @@ def test_few_changes_that_often_take_long_are_given_time() -> None:
     past = Past(1.0)
     past.learn(1, 0, 1_600_000, 0.2)
     assert few(past) == pytest.approx(WORTH_SHARE)
-    past = Past(1.0)
-    past.give_up(1, 0, 800_000, 0.1, 0.1, decisive=False)
-    assert few(past) == pytest.approx(0.3)
-    past.give_up(1, 0, 2_400_000, 0.3, 0.3, decisive=False)  # once is enough
-    assert few(past) == pytest.approx(GLANCE)
 
 
 def test_what_failed_is_not_tried_with_more() -> None:
@@ -218,3 +244,14 @@ def test_what_recomputing_has_moved_tells_what_an_update_takes() -> None:
     past.guess(1_000, 45_000_000, 50_000_000)  # an update has been seen: no need to guess
     expected = past.expected(0, 1_000)
     assert expected == pytest.approx(800 / SPEED)
+
+
+def test_recomputing_that_keeps_indexes_is_not_dearer_for_them() -> None:
+    past = Past(1.0, after=0.3)
+    past.made_ready(0.3)
+    past.learn(100, 0, int(1.2 * SPEED), 1.2)
+    assert past.allowed(1.0, past.expected(100, 0), 100, 0) is not None
+    past.losing = False
+    assert past.allowed(1.0, past.expected(100, 0), 100, 0) is None
+    past.made_ready(0.0)  # there was little to be made
+    assert past.after == pytest.approx(HOPEFUL * 0.3)

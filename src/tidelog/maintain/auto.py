@@ -4,7 +4,7 @@
     1  if the policy is not to choose, do as it says
     2  l and g are the numbers of tuples lost and gained below the stratum, and of its own explicit facts
     3  f is the time that recomputing took the last time, and more if there are more tuples now; after
-       the first evaluation, four fifths of what that took and what comparing its tuples will take
+       the first evaluation, three quarters of what that took and what comparing its tuples will take
     4  x is the time that the update should take, with what ending the commit takes after it, 0.4 us for a
        tuple of the stratum that is lost: what a lost tuple below and what a gained one have cost of
        late, in updates of about as many changes, times l and g. If there were none, but as many gains or
@@ -14,18 +14,20 @@
        x is more than f (and than 10 ms) or, if only other sizes tell, and not only by updates that were given
        up, than three times f. If few changes are expected to take more than a third of f, they are given a
        twentieth of f
-    6  else run `ranked`, but no longer than a tenth of f, and 10 ms if that is not more than a fifth of f;
-       or twice x, if that is more, up to two fifths of f. Many changes are taken up in portions, which tell
-       what is left to be done (`clock.py`): if that is more than f, it is not enough. A twelfth of f goes by
-       before that counts; a fifth, where the size is known; or twice x, if an update of it came to an end
+    6  else run `ranked`, but no longer than 7% of f; or twice x, if that is more, up to two fifths of f. As
+       long as no update of few changes has come to an end, the second may take a sixth of f, those after it
+       a twentieth, and one in eight of them two fifths. Any update may take 2 ms, one of several changes
+       10 ms, if that is not more than a fifth of f. Many changes are taken up in portions, which tell what is
+       left to be done (`clock.py`): if that is more than f, it is not enough. A twelfth of f goes by before
+       that counts; a fifth, where the size is known; or twice x, if an update of it came to an end
     7  if that is not enough, drop what it did and recompute
 
-Indexes that recomputing has left behind are made again at once after few changes, for the next commit will
-be an update, if that and all that was spent in vain come to 15% of f at most; else by the next update: that
-time is not counted as the update's, but few changes are given so much less. So one that is far dearer than
-those before it costs about a fifth more than recomputing, on a machine with some noise. With many changes,
-half of that time is taken from f while indexes are missing, and all of it is added to f while recomputing
-would lose them.
+Recomputing that changes little leaves the indexes of updates where they are. Where they are lost, they are
+made again at once after few changes, for the next commit will be an update, if that and all that was spent in
+vain come to 15% of f at most; else by the next update: that time is not counted as the update's, but few
+changes are given so much less. So one that is far dearer than those before it costs about a tenth more than
+recomputing, a fifth with indexes. With many changes, half of that time is taken from f while indexes
+are missing, and all of it is added to f while recomputing would lose them, as it did the last time.
 An update runs in one thread, and its time is what that has had of a processor: a machine that does something
 else meanwhile is no reason to give it up.
 What is remembered of costs, and how, is in `past.py`.
@@ -47,7 +49,7 @@ from tidelog.maintain.past import (
     DEARER,
     DECISIVE,
     FAR,
-    HANDLED,
+    INDEXED,
     LEAST,
     MANY,
     SPEED,
@@ -56,7 +58,7 @@ from tidelog.maintain.past import (
     mean,
     size,
 )
-from tidelog.maintain.protocol import Choice, StratumChange, considered, cost, in_vain, renewal
+from tidelog.maintain.protocol import Choice, StratumChange, considered, cost, in_vain
 from tidelog.maintain.ranked import Ranked
 from tidelog.maintain.seminaive import Recompute
 from tidelog.plan.executor import Watch
@@ -69,7 +71,7 @@ TRIFLE = 0.01  # of recomputing: an update that takes less, as expected, teaches
 MUCH = 0.5  # of all below: so many changes, and recomputing is taken at once
 RETRY = 0.92  # where rounds cost: each time that recomputing is taken, an update seems so much cheaper
 ENDING = 0.4e-6  # seconds for a tuple that is lost, when the commit ends: recomputing just drops them all
-FRESH = 0.8  # of a first evaluation: what it will take when it need not ask for memory
+FRESH = 0.75  # of a first evaluation: what it will take when it need not ask for memory
 SLOW = 20e-6  # seconds for a rule instance: a first evaluation that took longer was compiling kernels
 
 
@@ -97,8 +99,8 @@ class Auto:
         took = perf_counter() - started
         if not keeper.patience:
             took = FRESH * min(took, LEAST + SLOW * considered(reports))
-        self._took(stratum, took)
-        self._past[stratum.relations].compared = bool(keeper.patience)
+        past = self._took(stratum, took)
+        past.compared, past.missing = bool(keeper.patience), True
         return reports
 
     def update(
@@ -144,8 +146,8 @@ class Auto:
         if expected is None or max(took, expected) > TRIFLE * full:
             gone, _ = _moved(stratum, keeper)
             past.learn(lost, gained, cost(reports), took + ENDING * gone)
-        if past.renewed:
-            past.after, past.renewed = keeper.preparing - prepared, False
+        if past.missing:
+            past.made_ready(keeper.preparing - prepared)
         self._choose(stratum, self._ranked.name, f"{changes}, {_compared(expected, full)}")
         return reports
 
@@ -196,7 +198,7 @@ class Auto:
             if not lost or not gained:
                 gone, come = _moved(change.stratum, keeper)
                 past.guess(lost + gained, gone + come, _tuples(change.stratum, keeper) + come)
-        elif past.leaves_time(spent):
+        elif past.missing and past.leaves_time(spent):
             self.prepare(change, keeper)
 
     def prepare(self, change: StratumChange, keeper: Keeper) -> None:
@@ -206,8 +208,8 @@ class Auto:
         took, past = perf_counter() - started, self._past.get(change.stratum.relations)
         if past is not None:
             if not past.after:  # the first time, when tasks are compiled too
-                took = min(took, _tuples(change.stratum, keeper) / HANDLED)
-            past.after, past.renewed = took, False
+                took = min(took, _tuples(change.stratum, keeper) / INDEXED)
+            past.made_ready(took)
 
     def starting(self, stratum: Stratum) -> float | None:
         """The seconds that recomputing takes."""
@@ -225,13 +227,17 @@ class Auto:
     def _full(self, stratum: Stratum, keeper: Keeper, watch: Watch, why: str) -> list[PhaseReport]:
         self._choose(stratum, self._recompute.name, why)
         started = perf_counter()
-        reports = renewal(self._recompute, stratum, keeper, watch)
-        self._took(stratum, perf_counter() - started)
+        keeper.renew(stratum.relations)
+        reports = self._recompute.start(stratum, keeper, watch)
+        ready = keeper.renewed(stratum.relations)
+        past = self._took(stratum, perf_counter() - started)
+        past.losing, past.missing = not ready, past.missing or not ready
         return reports
 
-    def _took(self, stratum: Stratum, seconds: float) -> None:
+    def _took(self, stratum: Stratum, seconds: float) -> Past:
         past = self._past.setdefault(stratum.relations, Past(seconds))
-        past.full, past.tuples, past.compared, past.renewed = seconds, None, True, True
+        past.full, past.tuples, past.compared = seconds, None, True
+        return past
 
     def _choose(self, stratum: Stratum, algorithm: str, why: str) -> None:
         self.choice = Choice(stratum.index, algorithm, why)

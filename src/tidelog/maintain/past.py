@@ -12,7 +12,8 @@ Of an update that was abandoned, the next one like it is expected to take what w
 long again as it had taken at least. If it is tried nevertheless and comes to an end, what it takes replaces
 that. Where only updates of another size tell, and all of these were abandoned, an update is tried only if it
 should take less than recomputing. Each time that recomputing is taken at once, updates like the one that was
-not tried seem a little cheaper, so that they are tried again some time.
+not tried seem a little cheaper, so that they are tried again some time. Of few changes, as long as no update
+has come to an end, the second is given more time than the first, and after it one in eight far more.
 """
 
 from __future__ import annotations
@@ -21,14 +22,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import exp, log
 
-SHARE = 0.1  # of recomputing: the time that few changes may take
+SHARE = 0.07  # of recomputing: the time that few changes may take
 GLANCE = 0.05  # the same where too much is expected of them: the next fact may well be cheap
 FIRST_SHARE = 0.08  # the same for many changes of a size that is not known
 MOST_SHARE = 0.15  # of few changes with indexes: a fifth (docs/maintenance.md), less what noise adds
 WORTHWHILE = 0.35  # what may be expected of few changes, where they often take so long
-WORTH_SHARE = 0.4  # and what they may take then
+WORTH_SHARE = 0.4  # and what they may take then; so much is also tried again some time, as long as none
+AGAIN = 8  # has come to an end: by each update after so many that were abandoned
+PROBE = 0.16  # by the second of them
 KNOWN_SHARE = 0.2  # the least for many changes of a known size
-LEAST = 0.01  # seconds that it may take if they are not much beside recomputing
+LEAST = 0.01  # seconds that several changes may take if they are not more than a fifth of recomputing
 TRIFLING = 0.002  # seconds that it may take in any case
 RECENT = 0.2  # the weight of the newest change in what a change has cost of late
 MOST_WEIGHT = 3  # an update of more changes weighs no more than so many
@@ -45,7 +48,8 @@ HOPEFUL = 0.85  # each time that recomputing is taken, an update seems so much c
 SPEED = 8_000_000.0  # tuples derived, or looked at, in a second
 SLOWEST, FASTEST = SPEED / 8, SPEED * 8  # what is measured beyond was a machine that did something else
 FALLING = 1_000_000.0  # tuples that an update takes away in a second, at most
-HANDLED = 20_000_000.0  # tuples compared with those before, or put into indexes, in a second
+COMPARED = 80_000_000.0  # tuples compared with those before in a second
+INDEXED = 20_000_000.0  # tuples put into indexes in a second
 
 
 @dataclass
@@ -54,6 +58,7 @@ class Rate:
 
     each: float
     unended: bool = False  # whether none of them came to an end
+    abandoned: int = 0  # how many have not, since one did
     guessed: bool = False  # whether there was none
 
 
@@ -76,8 +81,9 @@ class Past:
     full: float  # seconds of the last recomputing
     tuples: int | None = None  # that the stratum had after it; None until the next commit
     compared: bool = True  # whether they were compared with those before; else that time is added then
-    after: float = 0.0  # seconds that making the indexes of updates takes after it
-    renewed: bool = True  # whether there was no update since
+    after: float = 0.0  # seconds that making the indexes of updates takes where it left none behind
+    missing: bool = True  # whether they are missing
+    losing: bool = True  # whether recomputing left none behind the last time
     lost: dict[int, Rate] = field(default_factory=dict)
     gained: dict[int, Rate] = field(default_factory=dict)
     seconds: dict[int, float] = field(default_factory=dict)  # of updates of a size, where rounds cost
@@ -87,7 +93,7 @@ class Past:
         if self.tuples is None:
             self.tuples = tuples
             if not self.compared:
-                self.full, self.compared = self.full + tuples / HANDLED, True
+                self.full, self.compared = self.full + tuples / COMPARED, True
         return self.full + max(0, tuples - self.tuples) / SPEED
 
     def knows(self, lost: int, gained: int) -> bool:
@@ -109,10 +115,12 @@ class Past:
         """What an update may take; None where recomputing, in `full`, is to be preferred."""
         expected = expected or 0.0
         if lost + gained < MANY:
-            usual = max(self._allowed_few(full, expected), min(LEAST, KNOWN_SHARE * full))
-            return Allowance(max(usual, TRIFLING))
+            least = min(LEAST, KNOWN_SHARE * full) if lost + gained > 1 else 0.0
+            return Allowance(max(self._allowed_few(full, expected, lost), least, TRIFLING))
         known = self.knows(lost, gained)
-        whole = max(0.0, full - INVESTED * self.after if self.renewed else full + self.after)
+        whole = full + (self.after if self.losing else 0.0)
+        if self.missing:
+            whole = max(0.0, full - INVESTED * self.after)
         bearable = BEARABLE if known or self._doubtful(lost, gained) else FAR
         if expected > max(bearable * whole, LEAST):
             return None
@@ -123,13 +131,22 @@ class Past:
             least = max(least, min(HOPE * expected, most))
         return Allowance(max(least, TRIFLING), most)
 
-    def _allowed_few(self, full: float, expected: float) -> float:
+    def _allowed_few(self, full: float, expected: float, lost: int) -> float:
         """The seconds that few changes may take, once the indexes that are missing are made."""
-        indexes = self.after if self.renewed else 0.0
+        indexes = self.after if self.missing else 0.0
+        usual = max(min(SHARE * full, MOST_SHARE * full - indexes), GLANCE * full)
+        rate = (self.lost if lost else self.gained).get(size(1))
+        if rate is not None and rate.unended:
+            if rate.abandoned % AGAIN == 0:
+                return WORTH_SHARE * full
+            return max(usual, PROBE * full) if rate.abandoned == 1 else GLANCE * full
         if expected > WORTHWHILE * full:
             return GLANCE * full
-        usual = max(min(SHARE * full, MOST_SHARE * full - indexes), GLANCE * full)
         return max(usual, min(HOPE * expected, WORTH_SHARE * full))
+
+    def made_ready(self, seconds: float) -> None:
+        """The indexes of updates are there; what was missing of them has taken so long to make."""
+        self.after, self.missing = max(seconds, HOPEFUL * self.after), False
 
     def _measured(self, lost: int, gained: int) -> bool:
         """Whether some update of that size came to an end; losses tell, if there are any."""
@@ -154,11 +171,11 @@ class Past:
             if not concerned or (rates is self.gained and lost and before):  # losses are what costs most
                 continue
             if before is None or (not at_least and (before.unended or before.guessed)):
-                rates[at] = Rate(each, unended=at_least)
+                rates[at] = Rate(each, unended=at_least, abandoned=int(at_least))
             elif at_least:
                 times = 1 if changes < MANY and not before.unended else MANY
                 dearer = mean(before.each, max(each, before.each), times)
-                rates[at] = Rate(dearer, before.unended or before.guessed)
+                rates[at] = Rate(dearer, before.unended or before.guessed, abandoned=before.abandoned + 1)
             else:
                 rates[at] = Rate(mean(before.each, each, min(changes, MOST_WEIGHT)))
 

@@ -358,8 +358,11 @@ class Keeper(Executor, Protocol):
         nothing may run; all relations read as they are now (AFTER), and nothing else.
         """
 
-    def renewed(self, relations: Sequence[str]) -> None:
-        """End of `renew`: mark what is lost and gained against what was set aside."""
+    def renewed(self, relations: Sequence[str]) -> bool:
+        """End of `renew`: mark what is lost and gained against what was set aside.
+
+        Whether what tasks find ready is still there.
+        """
 
     def changed(self, relation: str) -> tuple[int, int]:
         """The number of tuples lost and gained so far in this commit."""

@@ -15,7 +15,7 @@ from tidelog.execute.local import rounds
 from tidelog.execute.local.codes import Codes
 from tidelog.execute.local.fixpoint import Run
 from tidelog.execute.local.groups import group
-from tidelog.execute.local.memory import Cells, is_compiled
+from tidelog.execute.local.memory import Cells, is_compiled, keep_memory
 from tidelog.execute.local.relation import StoredRelation
 from tidelog.plan.executor import (
     Derive,
@@ -47,6 +47,7 @@ class LocalExecutor:
     def __init__(self, threads: int = 1, share_from: int = WORTH_SHARING) -> None:
         """A round is shared among threads if the one before considered `share_from` rule instances."""
         _say_that_it_takes_time()
+        keep_memory()
         self.threads, self.share_from = max(1, threads), share_from
         self.codes = Codes()
         self.relations: dict[str, StoredRelation] = {}

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from tidelog.execute.local.index import (
     class_of,
+    enlarge_slots,
     place_key,
     resize_slots,
     room_for_one_more,
@@ -132,7 +133,7 @@ def count_one(index: int, upto: int, omitted: int) -> bool:
         if is_omitted(omitted, number):
             continue
         if 10 * keys >= MAX_LOAD_TENTHS * size:
-            if not resize_slots(index, 2 * size):
+            if not enlarge_slots(index):
                 return False
             slots, size = word(index, INDEX_SLOTS), word(index, INDEX_SIZE)
         key = load32(cells + row_bytes * number)

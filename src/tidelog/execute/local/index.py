@@ -20,6 +20,8 @@ from tidelog.execute.local.layout import (
     CARRIED_COLUMNS,
     CARRIED_COUNT,
     ENTRY_WORDS,
+    EXPECTED_ENTRIES,
+    EXPECTED_SLOTS,
     FREE,
     INDEX_SIZE,
     INDEX_SLOTS,
@@ -154,7 +156,7 @@ def take_bucket(index: int, size_class: int) -> int:
     used = word(index, POOL_USED)
     need = used + (1 << size_class)
     if need > word(index, POOL_CAPACITY):
-        capacity = max(need + need // 2, 64)
+        capacity = max(need + need // 2, 64, word(index, EXPECTED_ENTRIES))
         pool = reallocate(word(index, POOL), entry_bytes * capacity)
         if pool == 0:
             return -1
@@ -228,11 +230,17 @@ def resize_slots(index: int, size: int) -> bool:
 
 
 @kernel
+def enlarge_slots(index: int) -> bool:
+    """Have more slots. False: no memory."""
+    return resize_slots(index, max(2 * word(index, INDEX_SIZE), word(index, EXPECTED_SLOTS)))
+
+
+@kernel
 def slot_of_row(index: int, row: int, key: int) -> int:
     """The slot of a row's key, taken into use if it is new; 0 without memory. `key` is scratch memory."""
     size = word(index, INDEX_SIZE)
     keys = word(index, KEYS)
-    if 10 * keys >= MAX_LOAD_TENTHS * size and not resize_slots(index, 2 * size):
+    if 10 * keys >= MAX_LOAD_TENTHS * size and not enlarge_slots(index):
         return 0
     key_count = word(index, KEY_COUNT)
     key_columns = word(index, KEY_COLUMNS)

@@ -2,7 +2,7 @@
 
 Relations grow while a kernel runs, and one kernel serves any number of relations
 of any arity. Arrays passed as arguments can do neither, so kernels work on plain
-addresses (int64) of blocks from `realloc`, which grows large blocks without
+addresses (int64) of blocks from `realloc`, which grows the largest ones without
 copying. Each operation here becomes one or two machine instructions.
 
 Words are int64 throughout: Numba promotes int64 with uint64 to float64.
@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import inspect
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -41,6 +43,7 @@ def _sources() -> str:
 
 
 SOURCES = _sources()
+_TYPES = {"int": types.int64, "Words": types.int64[::1]}  # of parameters that `preload` knows
 
 
 def kernel(function: _F, *, in_place: bool = False) -> _F:
@@ -56,6 +59,14 @@ def is_compiled(function: object) -> bool:
     """Whether a kernel has been compiled before, by this process or another."""
     compiled: Any = function
     return bool(compiled.signatures or compiled._cache._cache_file._load_index())
+
+
+def preload(*functions: object) -> None:
+    """Have kernels in memory before they are called first: to load one takes as long as many commits."""
+    for function in functions:
+        compiled: Any = function
+        annotations = inspect.get_annotations(compiled.py_func)
+        compiled.compile(tuple(_TYPES[name] for at, name in annotations.items() if at != "return"))
 
 
 def inlined(function: _F) -> _F:
@@ -277,10 +288,43 @@ def array_at(address: int, count: int, kind: type[np.generic]) -> npt.NDArray[An
     return np.asarray(_Block(address, count, kind)) if count else np.empty(0, kind)
 
 
-_free = ctypes.CDLL(None).free
-_free.argtypes = [ctypes.c_void_p]
+_C = ctypes.CDLL(None)
+_C.malloc.restype = ctypes.c_void_p
+_C.malloc.argtypes = [ctypes.c_size_t]
+_C.free.argtypes = [ctypes.c_void_p]
 
 
 def free(address: int) -> None:
     """Give a block back."""
-    _free(address)
+    _C.free(address)
+
+
+LARGEST_KEPT = (1 << 25) - (1 << 13)
+
+
+@cache
+def keep_memory() -> None:
+    """Let the C library keep blocks that are given back, for the next ones, instead of handing them on.
+
+    A page that comes from the system anew costs as much as deriving a hundred tuples. The C library of Linux
+    keeps blocks smaller than the largest mapping that was ever given back, up to 32 MB. So it is given one.
+    """
+    _C.free(_C.malloc(LARGEST_KEPT))
+
+
+class Owned:
+    """A block that is given back with the object."""
+
+    def __init__(self, size: int) -> None:
+        self.address = 0
+        self.resize(size)
+
+    def resize(self, size: int) -> None:
+        """Let it have another size; what is in it stays."""
+        block = reallocate(self.address, size)
+        if not block:
+            raise MemoryError
+        self.address = block
+
+    def __del__(self) -> None:
+        free(self.address)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 import numpy.typing as npt
 
@@ -14,7 +16,7 @@ from tidelog.program.model import Relation
 from tidelog.syntax.errors import UnsupportedError
 
 MAX_CARRIED = 3  # an index entry is two words at most
-FIRST_SLOTS = 16
+FIRST_SLOTS = 16  # of an index
 CONTENT = (
     *(at.INDEX_SLOTS, at.INDEX_SIZE, at.KEYS, at.POOL, at.POOL_USED, at.POOL_CAPACITY, at.UPTO),
     *range(at.FREE, at.INDEX_WORDS),
@@ -44,12 +46,16 @@ class Index:
         record[at.SLOT_WORDS] = slot_words
         self.be_empty()
 
-    def be_empty(self) -> None:
-        """Have no entries; what there was is somebody else's."""
+    def be_empty(self, share: float = 0.0) -> None:
+        """Have no entries, but expect a share of what there was, which is somebody else's now."""
         record = self.record
+        record[at.EXPECTED_SLOTS] = 4 * int(share * record[at.INDEX_SIZE] / 4)
+        record[at.EXPECTED_ENTRIES] = int(share * record[at.POOL_USED])
         record[list(CONTENT)] = 0
-        record[at.INDEX_SLOTS] = memory.allocate_zeroed(8 * int(record[at.SLOT_WORDS]) * FIRST_SLOTS)
-        record[at.INDEX_SIZE] = FIRST_SLOTS
+        slots = memory.allocate_zeroed(8 * int(record[at.SLOT_WORDS]) * FIRST_SLOTS)
+        if not slots:
+            raise MemoryError
+        record[at.INDEX_SLOTS], record[at.INDEX_SIZE] = slots, FIRST_SLOTS
 
     @property
     def keys(self) -> int:
@@ -86,10 +92,8 @@ class StoredRelation:
         record[at.ARITY] = self.arity
         record[at.WORDS] = self.words
         record[at.LAST_SHIFT] = 32 if self.arity and self.arity % 2 == 0 else 0
-        record[at.BLOCK_BITS] = 6
-        record[at.SLOTS] = tupleset.first_table(FIRST_SLOTS, self.words)
-        record[at.MASK] = FIRST_SLOTS - 1
-        record[at.LIMIT] = FIRST_SLOTS * tupleset.MAX_LOAD_TENTHS // 10
+        if not tupleset.begin_table(self.address, tupleset.FIRST_SLOTS, tupleset.FIRST_BITS):
+            raise MemoryError
         record[at.INDEXES] = self._index_list.ctypes.data
         record[at.OUTPUTS] = self._outputs.ctypes.data
 
@@ -157,13 +161,14 @@ class StoredRelation:
             self._list_indexes()
         return self.indexes[key]
 
-    def rest_indexes(self) -> None:
-        """Let the indexes of an empty relation rest until they are asked for, or `wake_indexes` fills them.
+    def rest_indexes(self, but: Collection[tuple[int, ...]] = ()) -> None:
+        """Let empty indexes, all but some, rest until they are asked for, or `wake_indexes` fills them.
 
         Filled at once they cost less than with each round of a fixpoint that does not need them, and
         where one recomputing follows another those of updates are never filled.
         """
-        self._resting, self.indexes = {**self._resting, **self.indexes}, {}
+        self._resting.update((key, index) for key, index in self.indexes.items() if key not in but)
+        self.indexes = {key: index for key, index in self.indexes.items() if key in but}
         self._list_indexes()
 
     def wake_indexes(self) -> None:

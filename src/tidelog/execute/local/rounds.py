@@ -11,6 +11,7 @@ from tidelog.execute.local.filling import extend_index
 from tidelog.execute.local.insert import COMPLETE, NO_MEMORY, PAUSED
 from tidelog.execute.local.join import end_row, first_row, run_form
 from tidelog.execute.local.layout import (
+    BLOCK_BITS,
     CAPACITY,
     COUNT,
     DELTA_HI,
@@ -49,10 +50,12 @@ from tidelog.execute.local.memory import (
     kernel,
     load64,
     reallocate,
+    release,
     set_word,
     word,
 )
 from tidelog.execute.local.repeats import fit_filter
+from tidelog.execute.local.tupleset import FIRST_SLOTS, MAX_LOAD_TENTHS, begin_table
 
 # How `run_rounds` ends.
 FINISHED, INTERRUPTED, LARGE, GROWN, OUT_OF_MEMORY, TOO_MANY_ROWS = 0, 1, 2, 3, 4, 5
@@ -111,6 +114,23 @@ def absorb(relation: int, workers: int) -> int:
     set_word(relation, DELTA_LO, word(relation, DELTA_HI))
     set_word(relation, DELTA_HI, count + new)
     return new
+
+
+@kernel
+def begin_anew(relation: int, rows: int, slots: int) -> bool:
+    """Let a relation that has no rows and no table have room for so many. False: no memory."""
+    size = FIRST_SLOTS
+    while size * MAX_LOAD_TENTHS < 10 * slots:
+        size *= 2
+    block = reallocate(0, 8 * word(relation, WORDS) * max(1, rows))
+    if block == 0:
+        return False
+    if not begin_table(relation, size, word(relation, BLOCK_BITS)):
+        release(block)
+        return False
+    set_word(relation, ROWS, block)
+    set_word(relation, CAPACITY, max(1, rows))
+    return True
 
 
 @kernel

@@ -56,6 +56,7 @@ CLAIMED = -2
 PRESENT, ADDED, FULL = 0, 1, 2
 LOW = 0xFFFFFFFF
 MIX = -7046029254386353131  # 2^64 / golden ratio, odd
+FIRST_SLOTS, FIRST_BITS = 16, 6  # of the table of a new relation: a few empty blocks
 MAX_LOAD_TENTHS = 7
 HARD_LOAD_TENTHS = 9
 FEW_NEIGHBOURS = 1.5
@@ -269,9 +270,23 @@ def fresh_table(size: int, words: int, bits: int) -> int:
 
 
 @kernel
-def first_table(size: int, words: int) -> int:
-    """The table of a new relation: a few empty blocks."""
-    return fresh_table(size, words, 6)
+def use_table(relation: int, slots: int, size: int, bits: int, used: int) -> None:
+    """Let the relation have this table."""
+    set_word(relation, SLOTS, slots)
+    set_word(relation, MASK, size - 1)
+    set_word(relation, BLOCK_BITS, bits)
+    set_word(relation, USED, used)
+    set_word(relation, LIMIT, size * MAX_LOAD_TENTHS // 10)
+
+
+@kernel
+def begin_table(relation: int, size: int, bits: int) -> bool:
+    """Let the relation have a table of empty slots; what it had is somebody else's. False: no memory."""
+    slots = fresh_table(size, word(relation, WORDS), bits)
+    if slots == 0:
+        return False
+    use_table(relation, slots, size, bits, 0)
+    return True
 
 
 @kernel
@@ -365,16 +380,6 @@ def move_rows(relation: int, slot: int, row: int, words: int, shift: int, old_bi
 
 
 @kernel
-def restore(relation: int, slots: int, size: int, bits: int, used: int) -> None:
-    """Go back to the table from before an attempt to grow it."""
-    set_word(relation, SLOTS, slots)
-    set_word(relation, MASK, size - 1)
-    set_word(relation, BLOCK_BITS, bits)
-    set_word(relation, USED, used)
-    set_word(relation, LIMIT, size * MAX_LOAD_TENTHS // 10)
-
-
-@kernel
 def grow(relation: int) -> bool:
     """Make the table larger, choosing blocks or rows anew. False: there is no memory."""
     words = word(relation, WORDS)
@@ -397,16 +402,10 @@ def grow(relation: int) -> bool:
     if row == 0:
         return False
     while True:
-        slots = fresh_table(size, words, bits)
-        if slots == 0:
-            restore(relation, old_slots, old_size, old_bits, old_used)
+        if not begin_table(relation, size, bits):
+            use_table(relation, old_slots, old_size, old_bits, old_used)
             release(row)
             return False
-        set_word(relation, SLOTS, slots)
-        set_word(relation, MASK, size - 1)
-        set_word(relation, BLOCK_BITS, bits)
-        set_word(relation, USED, 0)
-        set_word(relation, LIMIT, size * MAX_LOAD_TENTHS // 10)
         fits = True
         for i in range(old_size):
             slot = old_slots + i * old_stride
@@ -419,7 +418,7 @@ def grow(relation: int) -> bool:
                 break
         if fits:
             break
-        release(slots)  # the sample promised fuller blocks than there are
+        release(word(relation, SLOTS))  # the sample promised fuller blocks than there are
         size *= 2
     if bits == old_bits:
         set_word(relation, USED, old_used)

@@ -217,10 +217,11 @@ class SubstitutionExecutor:
     def prepare(self, tasks: Sequence[Maintaining | Task]) -> None:
         """Nothing is prepared."""
 
-    def renewed(self, relations: Sequence[str]) -> None:
+    def renewed(self, relations: Sequence[str]) -> bool:
         """Mark what is lost and gained against what was set aside."""
         for name in relations:
             self._committing(name).renewed()
+        return True  # nothing is ever made ready
 
     def changed(self, relation: str) -> tuple[int, int]:
         """The number of tuples lost and gained so far in this commit."""

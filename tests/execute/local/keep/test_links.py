@@ -11,6 +11,7 @@ import pytest
 from tidelog.execute.local import filling, memory, probes, tupleset
 from tidelog.execute.local import index as indexing
 from tidelog.execute.local import layout as at
+from tidelog.execute.local.keep.keeper import LocalKeeper
 from tidelog.execute.local.keep.links import link, set_home, unlink
 from tidelog.execute.local.relation import Index, StoredRelation
 from tidelog.program.model import Column, Relation
@@ -63,6 +64,12 @@ class Linked:
         found = np.empty(len(cells), np.bool_)
         probes.find_members(self.stored.address, cells.ctypes.data, found)
         assert set(np.flatnonzero(found).tolist()) == self.linked
+        assert tupleset.rows_in(self.stored.address) == len(self.linked)
+        for index in self.stored.indexes.values():
+            self.check_index(index)
+
+    def check_rows(self) -> None:
+        """The same, where tuples are stored that have been there before."""
         assert tupleset.rows_in(self.stored.address) == len(self.linked)
         for index in self.stored.indexes.values():
             self.check_index(index)
@@ -250,3 +257,36 @@ def test_an_index_that_is_made_late_has_the_linked_rows_alone(arity: int, size: 
         assert filling.build(index.address, len(linked.rows), omitted.ctypes.data)
         linked.check_index(index)
         index.free()
+
+
+@pytest.mark.parametrize("keys", [3, 40, 500])
+@pytest.mark.parametrize("order", ["ascending", "descending", "any"])
+def test_many_rows_leave_long_buckets_in_one_commit(keys: int, order: str) -> None:
+    """All rows of a commit that are lost leave an index together where that takes fewer passes."""
+    rng = random.Random(keys)
+    facts = [(i, i % keys, i // 7, i % 2) for i in range(3_000)]
+    keeper = LocalKeeper()
+    keeper.create(Relation("r", tuple(Column(f"c{i}", S64) for i in range(4))))
+    stored = keeper.relations["r"]
+    for key in ((0,), (1,), (3,), (1, 3), (2,)):
+        stored.index(key)
+    keeper.begin()
+    keeper.assert_rows("r", facts)
+    keeper.commit()
+    held = set(facts)
+    for size in (1, 5, 700, 40, 1_500, 2, 300):
+        gone = rng.sample(sorted(held), min(size, len(held)))
+        if order != "any":
+            gone.sort(reverse=order == "descending")
+        new = [(5_000 + rng.randrange(10_000), rng.randrange(keys), 1, 1) for _ in range(size // 3)]
+        keeper.begin()
+        keeper.retract_rows("r", gone)
+        keeper.assert_rows("r", new)
+        keeper.commit()
+        held = held - set(gone) | set(new)
+        view = Linked.__new__(Linked)
+        view.stored = stored
+        view.rows = [tuple(row) for row in stored.cells[:, :4].tolist()]
+        view.linked = set(np.flatnonzero(keeper.ledger("r").held()).tolist())
+        assert {view.rows[number] for number in view.linked} == held
+        view.check_rows()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tidelog import Database, ResourceError
+from tidelog.execute.local import rounds
 from tidelog.execute.local.keep import keeper as keepers
-from tidelog.execute.local.keep import ledger, relation
+from tidelog.execute.local.keep import ledger, relation, renewal, renewals
+from tidelog.execute.local.memory import Owned, Words
 from tidelog.execute.local.relation import Index, StoredRelation
 
 PROGRAM = """
@@ -50,12 +52,24 @@ def check_that_it_goes_on(db: Database, edges: int) -> None:
     assert lost == [(0, y) for y in range(1, edges + 1)]
 
 
-@pytest.mark.parametrize("what", ["ledger", "index"])
+class NoRows:
+    """The kernels of rounds, but that there is no room to begin a relation anew."""
+
+    def begin_anew(self, *_: int) -> bool:
+        return False
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(rounds, name)
+
+
+@pytest.mark.parametrize("what", ["rows", "ledger", "index"])
 def test_compaction(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
     db = chain()
     monkeypatch.setattr(keepers, "COMPACT_FROM", 10)
     with monkeypatch.context() as without:
-        if what == "ledger":
+        if what == "rows":
+            without.setattr(relation, "rounds", NoRows())
+        elif what == "ledger":
             without.setattr(relation, "ledgers", NoRoom())
         else:
             without.setattr(StoredRelation, "_fill", no_fill)
@@ -63,11 +77,12 @@ def test_compaction(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
     check_that_it_goes_on(db, KEPT)
 
 
-def test_renewal(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("what", "kernels"), [("rounds", NoRows()), ("ledgers", NoRoom())])
+def test_renewal(monkeypatch: pytest.MonkeyPatch, what: str, kernels: object) -> None:
     db = chain()
     db.algorithm = "recompute"
     with monkeypatch.context() as without:
-        without.setattr(relation, "ledgers", NoRoom())
+        without.setattr(relation, what, kernels)
         with pytest.raises(ResourceError):
             db.commit(delete={"edge": EDGES[KEPT:]})
     check_that_it_goes_on(db, len(EDGES))
@@ -83,3 +98,36 @@ def test_update_after_renewal(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(ResourceError):
             db.commit(delete={"edge": EDGES[:1]})
     check_that_it_goes_on(db, KEPT)
+
+
+@pytest.mark.parametrize("what", ["numbers", "rows"])
+def test_rows_that_stay(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    """Nothing but a few rows is to change, and there is no room for that."""
+    db = chain()
+    db.algorithm = "recompute"
+    with monkeypatch.context() as without:
+        if what == "numbers":
+            without.setattr(Owned, "resize", no_room)
+        else:
+            without.setattr(renewals, "renewal", NoRoomForNew())
+        with pytest.raises(ResourceError):
+            db.commit(insert={"edge": [(99, 100)]})
+    assert len(db["edge"]) == len(EDGES)
+    db.commit(insert={"edge": [(99, 100)]}, delete={"edge": EDGES[-1:]})
+    db.commit(insert={"edge": EDGES[-1:]}, delete={"edge": [(99, 100)]})
+    check_that_it_goes_on(db, len(EDGES))
+
+
+class NoRoomForNew:
+    """The kernels of renewals, but that there is no room for rows that are new, once others are marked."""
+
+    def mark_moved(self, relation: int, numbers: int, rows: int, row_numbers: Words) -> int:
+        renewal.mark_moved(relation, numbers, rows, row_numbers[:0])
+        return ledger.NO_ROOM
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(renewal, name)
+
+
+def no_room(owned: Owned, size: int) -> None:
+    raise MemoryError

@@ -8,6 +8,7 @@ from tidelog.execute.local.keep.layout import (
     CANDIDATES,
     DEAD,
     DRIVEN,
+    FORMER,
     LIST_COUNT,
     LISTED,
     MAP,
@@ -35,7 +36,7 @@ from tidelog.execute.local.keep.ledger import (
     prefetch_row,
     set_marks,
 )
-from tidelog.execute.local.keep.links import link, unlink
+from tidelog.execute.local.keep.links import leave_index, leave_set, link, scratch_for_key, unlink
 from tidelog.execute.local.keep.rowmap import leave_map, prefetch_slot
 from tidelog.execute.local.keep.traces import copy_trace, free_trace
 from tidelog.execute.local.layout import (
@@ -55,6 +56,7 @@ from tidelog.execute.local.memory import (
     load16,
     load32,
     load64,
+    release,
     set_word,
     store16,
     store32,
@@ -121,42 +123,74 @@ def clear_scratch(ledger: int) -> None:
 
 
 @kernel
+def fill_former(ledger: int) -> None:
+    """Have the numbers that touched rows had at their places too."""
+    for i in range(word(ledger, TOUCHED_ROWS + LIST_COUNT)):
+        numbers = load64(word(ledger, OLD_NUMBERS) + 8 * i) if word(ledger, NUMBERS) else 0
+        store64(word(ledger, FORMER) + 8 * word(word(ledger, TOUCHED_ROWS), i), numbers)
+
+
+@kernel
 def make_final(relation: int) -> None:
-    """What holds now is what is held; rows that do not hold are linked nowhere."""
+    """What holds now is what is held; rows that do not hold are linked nowhere, and have no marks."""
     ledger = word(relation, LEDGER)
     rows = word(ledger, TOUCHED_ROWS)
     last = word(ledger, TOUCHED_ROWS + LIST_COUNT) - 1
+    lost = 0
     for i in range(last + 1):
-        row = word(rows, last - i)  # the newest first: it stands at the end of its buckets
+        row = word(rows, last - i)
         prefetch_row(relation, TOUCHED_ROWS, last - i - 2 * AHEAD)
         if i + AHEAD <= last and word(ledger, MAP):
             ahead = word(rows, last - i - AHEAD)
             prefetch_slot(relation, word(relation, ROWS) + 8 * word(relation, WORDS) * ahead)
         marks = marks_of(ledger, row)
         if word(ledger, TRACES) and row < word(ledger, AT_BEGIN):
-            free_trace(ledger, load32(word(ledger, OLD_TRACES) + 4 * row))
+            free_trace(ledger, load32(word(ledger, OLD_TRACES) + 4 * (last - i)))
         if holds_after(marks):
             store16(word(ledger, MARKS) + 2 * row, HELD | (marks & EXPLICIT))
             continue
-        unlink(relation, row)
+        leave_set(relation, word(relation, ROWS) + 8 * word(relation, WORDS) * row)
         if word(ledger, MAP):
             leave_map(relation, ledger, row)
         if word(ledger, TRACES):
             free_trace(ledger, load32(word(ledger, TRACES) + 4 * row))
             store32(word(ledger, TRACES) + 4 * row, 0)
         store16(word(ledger, MARKS) + 2 * row, 0)
-        set_word(ledger, DEAD, word(ledger, DEAD) + 1)
+        lost += 1
+    if lost:
+        indexes = word(relation, INDEXES)
+        for i in range(word(relation, INDEX_COUNT)):
+            leave_index_together(relation, word(indexes, i))
+    set_word(ledger, DEAD, word(ledger, DEAD) + lost)
     forget_lists(ledger)
 
 
 @kernel
-def restore_row(ledger: int, row: int, marks: int) -> None:
-    """Numbers and trace of a touched row as they were; marks as given."""
+def leave_index_together(relation: int, index: int) -> None:
+    """Take the touched rows that have no marks any more out of an index."""
+    ledger = word(relation, LEDGER)
+    marks = word(ledger, MARKS)
+    rows = word(ledger, TOUCHED_ROWS)
+    last = word(ledger, TOUCHED_ROWS + LIST_COUNT) - 1
+    key = scratch_for_key(index)
+    moved = 0
+    for i in range(last + 1):
+        number = word(rows, last - i)  # the newest first: it stands at the end of its bucket
+        prefetch_row(relation, TOUCHED_ROWS, last - i - 2 * AHEAD)
+        if load16(marks + 2 * number) == 0:
+            row = word(relation, ROWS) + 8 * word(relation, WORDS) * number
+            moved = leave_index(index, row, number, key, marks, moved)
+    release(key)
+
+
+@kernel
+def restore_row(ledger: int, at: int, row: int, marks: int) -> None:
+    """Numbers and trace of a row as they were, which is at this place among those touched; marks as given."""
     if word(ledger, NUMBERS):
-        store64(word(ledger, NUMBERS) + 8 * row, load64(word(ledger, OLD_NUMBERS) + 8 * row))
+        store64(word(ledger, NUMBERS) + 8 * row, load64(word(ledger, OLD_NUMBERS) + 8 * at))
     if word(ledger, TRACES):
         free_trace(ledger, load32(word(ledger, TRACES) + 4 * row))
-        store32(word(ledger, TRACES) + 4 * row, load32(word(ledger, OLD_TRACES) + 4 * row))
+        store32(word(ledger, TRACES) + 4 * row, load32(word(ledger, OLD_TRACES) + 4 * at))
     store16(word(ledger, MARKS) + 2 * row, marks)
 
 
@@ -172,7 +206,7 @@ def take_back(relation: int) -> bool:
     for i in range(last + 1):
         row = word(rows, last - i)  # the newest first: it stands at the end of its buckets
         if row < begin:
-            restore_row(ledger, row, load16(word(ledger, OLD_MARKS) + 2 * row))
+            restore_row(ledger, last - i, row, load16(word(ledger, OLD_MARKS) + 2 * (last - i)))
             continue
         unlink(relation, row)
         if word(ledger, MAP):
@@ -208,11 +242,11 @@ def take_back_tasks(relation: int) -> bool:
                 free_trace(ledger, load32(word(ledger, TRACES) + 4 * row))
                 store32(word(ledger, TRACES) + 4 * row, 0)
             continue
-        marks = load16(word(ledger, OLD_MARKS) + 2 * row) & ~EXPLICIT
-        restore_row(ledger, row, marks | said | TOUCHED)
+        marks = load16(word(ledger, OLD_MARKS) + 2 * i) & ~EXPLICIT
+        restore_row(ledger, i, row, marks | said | TOUCHED)
         if word(ledger, TRACES):
             store32(
-                word(ledger, TRACES) + 4 * row, copy_trace(ledger, load32(word(ledger, OLD_TRACES) + 4 * row))
+                word(ledger, TRACES) + 4 * row, copy_trace(ledger, load32(word(ledger, OLD_TRACES) + 4 * i))
             )
     set_word(ledger, QUEUE + LIST_COUNT, 0)
     set_word(ledger, NOW + LIST_COUNT, 0)

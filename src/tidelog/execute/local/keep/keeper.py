@@ -162,6 +162,7 @@ class LocalKeeper(LocalExecutor):
             self._forget_tasks()
         for name in tuple(self._renewals.aside):
             self._renewals.put_back(name)
+        self._renewals.take_back_numbers()
         for ledger in self._ledgers.values():
             if (ledger.touched or ledger.record[at.AT_BEGIN] != len(ledger.stored)) and not ending.take_back(
                 ledger.stored.address
@@ -283,12 +284,13 @@ class LocalKeeper(LocalExecutor):
         return report
 
     def prepare(self, tasks: Sequence[Maintaining | Materialising]) -> None:
-        """Make the indexes that tasks will need, and load the kernels."""
+        """Make the indexes that tasks will need, and load the kernels: these, and those of a renewal."""
         for task in tasks:
             if not isinstance(task, Derive | Fixpoint | Group | Regroup):
                 running = self._running(task)
                 running.reset(None)
                 running.load()
+        self._renewals.load()
 
     def _ready(self, task: Maintaining, budget: int | None) -> Running:
         """The compiled task, with its indexes, ready to run; the time that these take is kept."""
@@ -344,11 +346,11 @@ class LocalKeeper(LocalExecutor):
         """Set relations aside and start them from their explicit facts."""
         self._renewals.set_aside({name: self.ledger(name) for name in relations})
 
-    def renewed(self, relations: Sequence[str]) -> None:
+    def renewed(self, relations: Sequence[str]) -> bool:
         """Mark what is lost and gained against what was set aside."""
-        for name in relations:
-            self._renewals.compare(self.ledger(name))
+        alike = [self._renewals.compare(self.ledger(name)) for name in relations]
         self._renewals.show_lost()
+        return all(alike)
 
     # --- from one process to another ---
 

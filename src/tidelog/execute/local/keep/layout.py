@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 # --- a ledger: what maintenance knows of a relation's rows ------------------------
-# Arrays have an element for each row; they grow together (see `ledger.make_room`).
+# Arrays have an element for each row and grow together (see `ledger.make_room`); not those of touched rows.
 MARKS = 0  # address: 16 bits for each row, the marks of `plan.parts` and TOUCHED
 NUMBERS = 1  # address: (first << 32 | count) for each row; 0 while no numbers are kept
 TRACES = 2  # address: for each row the first node of its trace; 0 while none are kept
-OLD_MARKS = 3  # the same as they were at `begin`, for touched rows
+OLD_MARKS = 3  # the same as they were at `begin`, for each touched row, in the order of the list of these
 OLD_NUMBERS = 4
 OLD_TRACES = 5
 ROOM = 6  # rows that the arrays have room for
@@ -27,6 +27,7 @@ TRACE_CAPACITY = 26
 TRACE_FREE = 27
 DRIVEN = 28  # scratch of `steps`: address, for each row the iteration in which it last drove
 PENDING = 29  # scratch of `steps`: address, for each row the change of its count in this iteration
+FORMER = 34  # scratch of `steps`: address, for each touched row its numbers at `begin`, at its place
 CANDIDATES = 30  # a list, of `steps`: rows to look at when the iteration ends
 STARTED = 33  # touched rows when a sweep began
 LEDGER_WORDS = 40

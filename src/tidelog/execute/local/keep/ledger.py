@@ -12,6 +12,7 @@ from __future__ import annotations
 from tidelog.execute.local.keep.layout import (
     ALL_MARKS,
     DRIVEN,
+    FORMER,
     LIST_CAPACITY,
     LIST_COUNT,
     MAP_MASK,
@@ -113,7 +114,7 @@ def make_room(relation: int, ledger: int) -> bool:
         return True
     for which, size, sparse in (
         (MARKS, 2, 0), (NUMBERS, 8, 0), (TRACES, 4, 0),
-        (OLD_MARKS, 2, 1), (OLD_NUMBERS, 8, 1), (OLD_TRACES, 4, 1), (DRIVEN, 4, 1), (PENDING, 4, 1),
+        (DRIVEN, 4, 1), (PENDING, 4, 1), (FORMER, 8, 1),
     ):  # fmt: skip
         if word(ledger, which) or size == 2:
             old = word(ledger, which)
@@ -137,24 +138,57 @@ def set_marks(ledger: int, row: int, marks: int) -> None:
 
 
 @kernel
+def room_to_touch(ledger: int) -> bool:
+    """Have room for what is to be remembered of one more row. False: no memory."""
+    before = word(ledger, TOUCHED_ROWS + LIST_CAPACITY)
+    if not room_to_push(ledger, TOUCHED_ROWS):
+        return False
+    capacity = word(ledger, TOUCHED_ROWS + LIST_CAPACITY)
+    if capacity == before:
+        return True
+    for which, old, size in ((MARKS, OLD_MARKS, 2), (NUMBERS, OLD_NUMBERS, 8), (TRACES, OLD_TRACES, 4)):
+        if word(ledger, which):
+            array = reallocate(word(ledger, old), size * capacity)
+            if array == 0:
+                set_word(ledger, TOUCHED_ROWS + LIST_CAPACITY, before)
+                return False
+            set_word(ledger, old, array)
+    return True
+
+
+@kernel
+def remember(ledger: int, row: int, marks: int, numbers: int, trace: int) -> bool:
+    """List a row as touched, with what was known of it. False: no memory."""
+    if not room_to_touch(ledger):
+        return False
+    at = word(ledger, TOUCHED_ROWS + LIST_COUNT)
+    store16(word(ledger, OLD_MARKS) + 2 * at, marks)
+    if word(ledger, NUMBERS):
+        store64(word(ledger, OLD_NUMBERS) + 8 * at, numbers)
+    if word(ledger, FORMER):
+        store64(word(ledger, FORMER) + 8 * row, numbers)
+    if word(ledger, TRACES):
+        store32(word(ledger, OLD_TRACES) + 4 * at, trace)
+    return push(ledger, TOUCHED_ROWS, row)
+
+
+@kernel
 def touch(ledger: int, row: int) -> bool:
     """Remember a row as it is before it changes. False: no memory."""
     marks = load16(word(ledger, MARKS) + 2 * row)
     if marks & TOUCHED:
         return True
-    store16(word(ledger, OLD_MARKS) + 2 * row, marks)
-    if word(ledger, NUMBERS):
-        store64(word(ledger, OLD_NUMBERS) + 8 * row, load64(word(ledger, NUMBERS) + 8 * row))
-    if word(ledger, TRACES):
-        trace = load32(word(ledger, TRACES) + 4 * row)
-        store32(word(ledger, OLD_TRACES) + 4 * row, trace)
-        if trace:
-            trace = copy_trace(ledger, trace)
-            if trace == 0:
-                return False
-            store32(word(ledger, TRACES) + 4 * row, trace)
+    numbers = load64(word(ledger, NUMBERS) + 8 * row) if word(ledger, NUMBERS) else 0
+    trace = load32(word(ledger, TRACES) + 4 * row) if word(ledger, TRACES) else 0
+    if trace:
+        copied = copy_trace(ledger, trace)
+        if copied == 0:
+            return False
+        store32(word(ledger, TRACES) + 4 * row, copied)
+    if not remember(ledger, row, marks, numbers, trace):
+        return False
     store16(word(ledger, MARKS) + 2 * row, marks | TOUCHED)
-    return push(ledger, TOUCHED_ROWS, row)
+    return True
 
 
 @kernel
@@ -177,7 +211,7 @@ def append_row(relation: int, row: int) -> int:
         set_word(relation, CAPACITY, capacity)
     if number >= word(ledger, ROOM) and not make_room(relation, ledger):
         return NO_ROOM
-    if not room_to_push(ledger, TOUCHED_ROWS):
+    if not room_to_touch(ledger):
         return NO_ROOM
     if 2 * (word(ledger, MAP_USED) + 1) > word(ledger, MAP_MASK) and not map_resize(
         relation, ledger, 2 * (word(ledger, MAP_MASK) + 1)

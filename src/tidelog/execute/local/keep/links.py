@@ -42,6 +42,7 @@ from tidelog.execute.local.layout import (
 from tidelog.execute.local.memory import (
     copy,
     kernel,
+    load16,
     load32,
     load64,
     reallocate,
@@ -63,6 +64,9 @@ from tidelog.execute.local.tupleset import (
     same_words,
     scramble,
 )
+
+LONG = 64  # entries: fewer are always moved
+PATIENCE = 4
 
 
 @kernel
@@ -178,41 +182,59 @@ def drop_slot(index: int, slot: int) -> None:
 
 
 @kernel
-def leave_index(index: int, row: int, number: int, key: int) -> None:
-    """Take a row out of an index."""
+def leave_index(index: int, row: int, number: int, key: int, marks: int, moved: int) -> int:
+    """Take a row out of an index. How many entries have moved up so far, in the place of others.
+
+    Where marks are given and more have moved than several times what is in this bucket, all whose rows have
+    no marks leave it, at the expense of the moves: so many rows of a long bucket cost a few passes over it.
+    """
     slot = key_of_row(index, row, key)
     count = load64(slot) & LOW
     if count == 0:
-        return
-    entry_words = word(index, ENTRY_WORDS)
-    stride = 8 * entry_words
+        return moved
+    words = word(index, ENTRY_WORDS)
     entries = bucket(index, slot, count)
-    position = before(entries, count, stride, number)
-    if position == count or load32(entries + stride * position) != number:
-        return
-    if count == 1:
-        if entry_words > 1:
-            free_bucket(index, 0, load64(slot + 8))
+    position = before(entries, count, 8 * words, number)
+    if position == count or load32(entries + 8 * words * position) != number:
+        return moved
+    together = marks != 0 and count > LONG and moved > PATIENCE * count
+    left = 0 if together else position
+    for entry in range(left if together else position + 1, count):
+        if together and load16(marks + 2 * load32(entries + 8 * words * entry)) == 0:
+            continue
+        for w in range(words):
+            set_word(entries, words * left + w, word(entries, words * entry + w))
+        left += 1
+    shrink(index, slot, count, left)
+    return moved - PATIENCE * count if together else moved + count - 1 - position
+
+
+@kernel
+def shrink(index: int, slot: int, count: int, left: int) -> None:
+    """Let a bucket that had `count` entries have the first of them."""
+    words = word(index, ENTRY_WORDS)
+    inline = count == 1 and words == 1
+    place = load64(slot + 8)
+    if left == 0:
+        if not inline:
+            free_bucket(index, class_of(count), place)
         drop_slot(index, slot)
         return
-    for w in range(entry_words * position, entry_words * (count - 1)):
-        set_word(entries, w, word(entries, w + entry_words))
-    left = count - 1
-    store64(slot, load64(slot) - 1)
-    if left & (left - 1):
+    store64(slot, load64(slot) - (count - left))
+    # A bucket holds the next power of two: it may be too large now.
+    if class_of(left) == class_of(count):
         return
-    # A bucket holds the next power of two: this one is now too large by half.
-    place = load64(slot + 8)
-    if left == 1 and entry_words == 1:
-        store64(slot + 8, load64(entries))
-        free_bucket(index, 1, place)
+    pool = word(index, POOL)
+    if left == 1 and words == 1:
+        store64(slot + 8, load64(pool + 8 * place))
+        free_bucket(index, class_of(count), place)
         return
     smaller = take_bucket(index, class_of(left))
     if smaller < 0:
         return  # without memory it stays where it is
     pool = word(index, POOL)
-    copy(pool + stride * smaller, pool + stride * place, stride * left)
-    free_bucket(index, class_of(left) + 1, place)
+    copy(pool + 8 * words * smaller, pool + 8 * words * place, 8 * words * left)
+    free_bucket(index, class_of(count), place)
     store64(slot + 8, smaller)
 
 
@@ -252,7 +274,7 @@ def unlink(relation: int, number: int) -> None:
     for i in range(word(relation, INDEX_COUNT)):
         index = word(indexes, i)
         key = scratch_for_key(index)
-        leave_index(index, row, number, key)
+        leave_index(index, row, number, key, 0, 0)
         release(key)
 
 

@@ -6,18 +6,21 @@ import numpy as np
 import numpy.typing as npt
 
 from tidelog.execute.local import layout as local
-from tidelog.execute.local import memory, rounds, tupleset
+from tidelog.execute.local import memory, rounds
 from tidelog.execute.local.keep import ending, renewal, rowmap
 from tidelog.execute.local.keep import layout as at
 from tidelog.execute.local.keep import ledger as ledgers
 from tidelog.execute.local.memory import Cells, Words
-from tidelog.execute.local.relation import CONTENT, FIRST_SLOTS, StoredRelation
+from tidelog.execute.local.relation import CONTENT, StoredRelation
 from tidelog.plan.parts import Mark
 from tidelog.syntax.errors import UnsupportedError
 
 Rows = npt.NDArray[np.int64]
 ARRAYS = (at.MARKS, at.NUMBERS, at.TRACES, at.OLD_MARKS, at.OLD_NUMBERS, at.OLD_TRACES, at.MAP)
-BLOCKS = (*ARRAYS, at.TOUCHED_ROWS, at.QUEUE, at.NOW, at.TRACE_POOL, at.DRIVEN, at.PENDING, at.CANDIDATES)
+BLOCKS = (
+    *(*ARRAYS, at.TOUCHED_ROWS, at.QUEUE, at.NOW, at.TRACE_POOL),
+    *(at.DRIVEN, at.PENDING, at.FORMER, at.CANDIDATES),
+)
 
 
 class Ledger:
@@ -34,12 +37,13 @@ class Ledger:
         (renewal.fill_new if new else renewal.fill_marks)(stored.address, explicit)
 
     def free(self) -> None:
-        """Give the memory back."""
-        for block in BLOCKS:
-            memory.free(int(self.record[block]))
+        """Give the memory back; an interrupt in the middle may lose some."""
+        blocks = [int(self.record[block]) for block in BLOCKS]
         self.record[:] = 0
         if self.stored.record[local.LEDGER] == self.address:
             self.stored.record[local.LEDGER] = 0
+        for block in blocks:
+            memory.free(block)
 
     def __del__(self) -> None:
         if hasattr(self, "address"):  # not if it was never made
@@ -72,18 +76,23 @@ class Ledger:
     def keep_numbers(self) -> None:
         """Have numbers for rows from now on."""
         if not self.record[at.NUMBERS]:
-            size = 8 * max(1, int(self.record[at.ROOM]))
-            self._have(at.NUMBERS, at.OLD_NUMBERS, size)
+            self._have(at.NUMBERS, at.OLD_NUMBERS, 8)
+
+    def swap_numbers(self, others: memory.Owned, count: int) -> None:
+        """Have other numbers for the first rows, and let `others` have those that these had."""
+        others.resize(8 * max(1, int(self.record[at.ROOM])))
+        memory.array_at(others.address, len(self.stored), np.int64)[count:] = self.numbers[count:]
+        self.record[at.NUMBERS], others.address = others.address, int(self.record[at.NUMBERS])
 
     def keep_traces(self) -> None:
         """Have traces for rows from now on."""
         if not self.record[at.TRACES]:
-            size = 4 * max(1, int(self.record[at.ROOM]))
-            self._have(at.TRACES, at.OLD_TRACES, size)
+            self._have(at.TRACES, at.OLD_TRACES, 4)
 
     def _have(self, field: int, old: int, size: int) -> None:
-        """Make two arrays, or none."""
-        arrays = memory.allocate_zeroed(size), memory.allocate_sparse(size)
+        """Make an array for all rows and one for those touched, or none."""
+        rows, touched = int(self.record[at.ROOM]), int(self.record[at.TOUCHED_ROWS + at.LIST_CAPACITY])
+        arrays = tuple(memory.allocate_zeroed(size * max(1, n)) for n in (rows, touched))
         if not all(arrays):
             for array in arrays:
                 memory.free(array)
@@ -92,11 +101,13 @@ class Ledger:
 
     def keep_scratch(self) -> None:
         """Have the arrays that a fixpoint in step works with."""
-        for field in (at.DRIVEN, at.PENDING):
+        for field, size in ((at.DRIVEN, 4), (at.PENDING, 4), (at.FORMER, 8)):
             if not self.record[field]:
-                self.record[field] = memory.allocate_sparse(4 * max(1, int(self.record[at.ROOM])))
+                self.record[field] = memory.allocate_sparse(size * max(1, int(self.record[at.ROOM])))
                 if not self.record[field]:
                     raise MemoryError
+                if field == at.FORMER:
+                    ending.fill_former(self.address)
 
     def clear_scratch(self) -> None:
         """Leave nothing in them, also after a fixpoint that was given up."""
@@ -166,19 +177,23 @@ class Aside:
         local.MASK, local.LIMIT, local.BLOCK_BITS, local.LEDGER, local.USED,
     )  # fmt: skip
 
-    def __init__(self, stored: StoredRelation, ledger: Ledger) -> None:
-        """Set the content aside; the relation is then empty and has no ledger."""
-        self.stored, self.ledger = stored, ledger
-        record = stored.record
-        self.record = record.copy()
+    def __init__(self, stored: StoredRelation, ledger: Ledger, held: int) -> None:
+        """Know what the content is; `held` rows are expected in its place."""
+        self.stored, self.ledger, self.held = stored, ledger, held
+        self.record = stored.record.copy()
+        self.address = int(self.record.ctypes.data)
         self.indexes = {key: index.record.copy() for key, index in stored.indexes.items()}
+
+    def take(self) -> None:
+        """Set the content aside: the relation is empty and has no ledger."""
+        stored, record = self.stored, self.stored.record
+        share = min(1.0, self.held / max(1, len(stored)))
         record[list(self.FIELDS)] = 0
-        record[local.BLOCK_BITS] = 6
-        record[local.SLOTS] = tupleset.first_table(FIRST_SLOTS, stored.words)
-        record[local.MASK] = FIRST_SLOTS - 1
-        record[local.LIMIT] = FIRST_SLOTS * tupleset.MAX_LOAD_TENTHS // 10
+        record[local.BLOCK_BITS] = self.record[local.BLOCK_BITS]
+        if not rounds.begin_anew(stored.address, self.held, int(share * self.record[local.USED])):
+            raise MemoryError
         for index in stored.indexes.values():
-            index.be_empty()
+            index.be_empty(share)
         stored.rest_indexes()
 
     @property
@@ -196,24 +211,31 @@ class Aside:
         return held
 
     def put_back(self, now: Ledger | None) -> None:
-        """The relation is what it was; `now` is the ledger of what replaced it."""
-        stored = self.stored
+        """The relation is what it was; `now` is the ledger of what replaced it.
+
+        What is not needed is given back last, so that an interrupt in the middle loses memory and nothing
+        else; and where it has been put back before, or has partly been taken, nothing is given back twice.
+        """
+        stored, record = self.stored, self.stored.record
         stored.list_resting()
-        if now is not None:
-            now.free()
-        for field in (local.ROWS, local.SLOTS):
-            memory.free(int(stored.record[field]))
-        stored.drop_outputs()
-        for field in self.FIELDS:
-            stored.record[field] = self.record[field]
+        blocks = {int(record[field]) for field in (local.ROWS, local.SLOTS)}
+        record[list(self.FIELDS)] = self.record[list(self.FIELDS)]
         for key, index in stored.indexes.items():
-            index.free()
             old = self.indexes.get(key)
-            if old is None:  # made meanwhile, or rested: fill it for these rows
+            if old is None and not index.record[local.UPTO]:  # it rests
+                continue
+            blocks |= {int(index.record[field]) for field in (local.INDEX_SLOTS, local.POOL)}
+            if old is None:
                 index.be_empty()
-                fill_index(stored, index.address)
             else:
                 index.record[list(CONTENT)] = old[list(CONTENT)]
+                blocks -= {int(old[field]) for field in (local.INDEX_SLOTS, local.POOL)}
+        stored.rest_indexes(self.indexes)
+        stored.drop_outputs()
+        if now is not None:
+            now.free()
+        for block in blocks - {int(self.record[field]) for field in (local.ROWS, local.SLOTS)}:
+            memory.free(block)
 
     def discard(self) -> None:
         """Give the memory back."""
@@ -223,12 +245,6 @@ class Aside:
             memory.free(int(index[local.INDEX_SLOTS]))
             memory.free(int(index[local.POOL]))
         self.ledger.free()
-
-
-def fill_index(stored: StoredRelation, index: int) -> None:
-    """Fill an index that has just been made, leaving out rows that are linked nowhere."""
-    if not renewal.fill_index(stored.address, index):
-        raise MemoryError
 
 
 def check_rows(number: int, relation: str) -> int:

@@ -1,4 +1,8 @@
-"""Rows that were derived by plain tasks: giving them marks and ranks, comparing them with the old ones."""
+"""Rows that were derived by plain tasks: giving them marks and ranks, comparing them with the old ones.
+
+Where nearly all rows are the old ones, these stay where they are, with their indexes, and take over the new
+numbers (`find_again`, `mark_moved`); else the new rows replace them (`compare`).
+"""
 
 # ruff: noqa: D103  (kernels: plain loops and branches)
 from __future__ import annotations
@@ -11,9 +15,7 @@ from tidelog.execute.local.keep.layout import (
     HIDING,
     MARKS,
     NUMBERS,
-    OLD_MARKS,
     TOUCHED,
-    TOUCHED_ROWS,
 )
 from tidelog.execute.local.keep.ledger import (
     ADDED,
@@ -24,11 +26,11 @@ from tidelog.execute.local.keep.ledger import (
     NO_ROOM,
     append_row,
     marks_of,
-    push,
+    remember,
     set_marks,
     touch,
 )
-from tidelog.execute.local.keep.rowmap import find_row, prefetch_found, prefetch_slot
+from tidelog.execute.local.keep.rowmap import find_row, prefetch_found, prefetch_slot, stands_at
 from tidelog.execute.local.layout import COUNT, LEDGER, REPEATS, ROWS, WORDS
 from tidelog.execute.local.memory import (
     Words,
@@ -37,12 +39,15 @@ from tidelog.execute.local.memory import (
     load64,
     reallocate,
     release,
+    set_word,
     store8,
     store16,
     store64,
     word,
 )
 from tidelog.execute.local.repeats import came_once
+
+ASTRAY = 4 * AHEAD  # how long rows are brought into the cache after one that was not where it was expected
 
 
 @kernel
@@ -117,6 +122,20 @@ def set_ranks(relation: int, noted: int, before: int, ends: Words) -> None:
 
 
 @kernel
+def find_next(relation: int, number: int, rows: int, left: int, astray: int) -> int:
+    """Find the first of `left` tuples at an address: its row's number, or -1.
+
+    Tuples that are derived again mostly come in the order in which they came before, so the row of this
+    `number` is looked at first. Where the last `astray` tuples were elsewhere, so will the next ones be.
+    """
+    words = word(relation, WORDS)
+    if astray and left > 2 * AHEAD:
+        prefetch_slot(relation, rows + 8 * words * 2 * AHEAD)
+        prefetch_found(relation, rows + 8 * words * AHEAD)
+    return number if stands_at(relation, number, rows) else find_row(relation, rows)
+
+
+@kernel
 def compare(relation: int, rows: int, count: int, old_marks: int) -> int:
     """Mark a renewed relation's rows against the `count` old ones at an address.
 
@@ -124,22 +143,23 @@ def compare(relation: int, rows: int, count: int, old_marks: int) -> int:
     The number of lost ones, or a negative number without memory.
     """
     ledger = word(relation, LEDGER)
-    words = word(relation, WORDS)
+    stride = 8 * word(relation, WORDS)
     derived = word(relation, COUNT)
-    lost = 0
+    lost, expected, astray = 0, 0, 0
     for old in range(count):
-        if old + 2 * AHEAD < count:
-            prefetch_slot(relation, rows + 8 * words * (old + 2 * AHEAD))
-            prefetch_found(relation, rows + 8 * words * (old + AHEAD))
         if not load16(old_marks + 2 * old) & HELD:
             continue
-        row = find_row(relation, rows + 8 * words * old)
+        place = rows + stride * old
+        row = find_next(relation, expected, place, count - old, astray)
+        astray = max(0, astray - 1) if row == expected else ASTRAY
+        if row >= 0:
+            expected = row + 1
         if row >= 0 and marks_of(ledger, row) & ADDED:
             marks = load16(word(ledger, MARKS) + 2 * row)
             store16(word(ledger, MARKS) + 2 * row, (marks & ~ADDED) | HELD)
             continue
         if row < 0:
-            row = append_row(relation, rows + 8 * words * old)
+            row = append_row(relation, place)
             if row < 0:
                 return row
         set_marks(ledger, row, HELD | DELETED)
@@ -151,13 +171,67 @@ def compare(relation: int, rows: int, count: int, old_marks: int) -> int:
 
 
 @kernel
+def find_again(old: int, new: int, numbers: int, others: Words) -> int:
+    """Look the rows of a relation up among its old ones; write their numbers to an address, at those places.
+
+    Rows that are not among them are listed in `others`. Their number, or -1 if they and the old rows that
+    are lost are more than there is room for, or if some row has no number.
+    """
+    was, now = word(old, LEDGER), word(new, LEDGER)
+    stride, rows, derived = 8 * word(new, WORDS), word(new, ROWS), word(new, COUNT)
+    gained, lost, expected, astray = 0, 0, 0, 0
+    for row in range(word(old, COUNT)):
+        set_word(numbers, row, 0)
+    for row in range(derived):
+        number = load64(word(now, NUMBERS) + 8 * row)
+        place = find_next(old, expected, rows + stride * row, derived - row, astray)
+        astray = max(0, astray - 1) if place == expected else ASTRAY
+        if number == 0 or (place < 0 and gained == len(others)):
+            return -1
+        if place < 0:
+            others[gained] = row
+            gained += 1
+        else:
+            set_word(numbers, place, number)
+            expected = place + 1
+    for row in range(word(old, COUNT)):
+        if word(numbers, row) == 0 and marks_of(was, row) & HELD:
+            lost += 1
+    return gained if gained + lost <= len(others) else -1
+
+
+@kernel
+def mark_moved(relation: int, numbers: int, rows: int, row_numbers: Words) -> int:
+    """Mark the rows of a relation by the numbers that they will have, and append rows at an address; 0: done.
+
+    What has no number is lost, what was not held before is gained. A negative number: no memory.
+    """
+    ledger = word(relation, LEDGER)
+    for row in range(word(relation, COUNT)):
+        marks = marks_of(ledger, row)
+        if (marks & HELD != 0) == (word(numbers, row) != 0):
+            continue
+        if not touch(ledger, row):
+            return NO_ROOM
+        set_marks(ledger, row, marks | (ADDED if word(numbers, row) else DELETED))
+    for i in range(len(row_numbers)):
+        row = append_row(relation, rows + 8 * word(relation, WORDS) * i)
+        if row < 0:
+            return row
+        set_marks(ledger, row, ADDED)
+        store64(word(ledger, NUMBERS) + 8 * row, row_numbers[i])
+    return 0
+
+
+@kernel
 def remember_new(ledger: int, row: int) -> bool:
     marks = load16(word(ledger, MARKS) + 2 * row)
     if marks & TOUCHED:
         return True
-    store16(word(ledger, OLD_MARKS) + 2 * row, 0)
+    if not remember(ledger, row, 0, 0, 0):
+        return False
     store16(word(ledger, MARKS) + 2 * row, marks | TOUCHED)
-    return push(ledger, TOUCHED_ROWS, row)
+    return True
 
 
 @kernel

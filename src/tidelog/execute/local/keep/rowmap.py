@@ -1,6 +1,6 @@
 """The map from tuples to the numbers of their rows: a table with linear probing."""
 
-# ruff: noqa: D103  (kernels: plain loops and branches)
+# ruff: noqa: D103, SIM110  (kernels: plain loops and branches)
 from __future__ import annotations
 
 from tidelog.execute.local.keep.layout import (
@@ -114,6 +114,19 @@ def find_row(relation: int, row: int) -> int:
         if same:
             return number - 1
         i = (i + 1) & mask
+
+
+@kernel
+def stands_at(relation: int, number: int, row: int) -> bool:
+    """Whether the tuple at an address is stored with this number, and has not been taken out."""
+    if number >= word(relation, COUNT) or load16(word(word(relation, LEDGER), MARKS) + 2 * number) == 0:
+        return False
+    words = word(relation, WORDS)
+    stored = word(relation, ROWS) + 8 * words * number
+    for w in range(words):
+        if word(stored, w) != word(row, w):
+            return False
+    return True
 
 
 @kernel

@@ -14,9 +14,9 @@ from tidelog.execute.local.keep.layout import (
     BODY,
     C_POSSIBLE,
     FLIP,
+    FORMER,
     MARKS,
     NUMBERS,
-    OLD_NUMBERS,
     TOUCHED,
 )
 from tidelog.execute.local.memory import kernel, load16, load64, set_word, word
@@ -37,7 +37,7 @@ def new_first(ledger: int, row: int) -> int:
 def old_first(ledger: int, row: int) -> int:
     """The first iteration of the old run that has a tuple; 0: none had."""
     if load16(word(ledger, MARKS) + 2 * row) & TOUCHED:
-        return (load64(word(ledger, OLD_NUMBERS) + 8 * row) >> 32) & LOW
+        return (load64(word(ledger, FORMER) + 8 * row) >> 32) & LOW
     return new_first(ledger, row)
 
 

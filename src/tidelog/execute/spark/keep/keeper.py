@@ -212,13 +212,14 @@ class SparkKeeper(SparkExecutor):
     def prepare(self, tasks: Sequence[Maintaining | Task]) -> None:
         """Nothing is prepared."""
 
-    def renewed(self, relations: Sequence[str]) -> None:
+    def renewed(self, relations: Sequence[str]) -> bool:
         """Mark what is lost and gained against what was set aside."""
         from tidelog.execute.spark.keep.renewal import renewed
 
         for name in relations:
             renewed(self._committing(name), filled=name in self._filled)
         self._filled.difference_update(relations)
+        return True  # nothing is ever made ready
 
     def changed(self, relation: str) -> tuple[int, int]:
         """The number of tuples lost and gained so far in this commit."""
