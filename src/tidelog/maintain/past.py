@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from math import exp, log
 
 SHARE = 0.07  # of recomputing: the time that few changes may take
+ALONE = 0.055  # the same for a single one
 GLANCE = 0.05  # the same where too much is expected of them: the next fact may well be cheap
 FIRST_SHARE = 0.08  # the same for many changes of a size that is not known
 MOST_SHARE = 0.15  # of few changes with indexes: a fifth (docs/maintenance.md), less what noise adds
@@ -115,8 +116,10 @@ class Past:
         """What an update may take; None where recomputing, in `full`, is to be preferred."""
         expected = expected or 0.0
         if lost + gained < MANY:
-            least = min(LEAST, KNOWN_SHARE * full) if lost + gained > 1 else 0.0
-            return Allowance(max(self._allowed_few(full, expected, lost), least, TRIFLING))
+            alone = lost + gained == 1
+            usual = self._allowed_few(full, expected, ALONE if alone else SHARE, lost)
+            least = 0.0 if alone else min(LEAST, KNOWN_SHARE * full)
+            return Allowance(max(usual, least, TRIFLING))
         known = self.knows(lost, gained)
         whole = full + (self.after if self.losing else 0.0)
         if self.missing:
@@ -131,10 +134,10 @@ class Past:
             least = max(least, min(HOPE * expected, most))
         return Allowance(max(least, TRIFLING), most)
 
-    def _allowed_few(self, full: float, expected: float, lost: int) -> float:
+    def _allowed_few(self, full: float, expected: float, share: float, lost: int) -> float:
         """The seconds that few changes may take, once the indexes that are missing are made."""
         indexes = self.after if self.missing else 0.0
-        usual = max(min(SHARE * full, MOST_SHARE * full - indexes), GLANCE * full)
+        usual = max(min(share * full, MOST_SHARE * full - indexes), GLANCE * full)
         rate = (self.lost if lost else self.gained).get(size(1))
         if rate is not None and rate.unended:
             if rate.abandoned % AGAIN == 0:
