@@ -2,8 +2,8 @@
 
 The driver comes first. Then, as in `order`, each literal that is not an atom comes as soon as its
 variables are bound, unless it can fail: such a literal waits for all atoms, unless some are to be joined
-by its result: then for those that can be joined without it. Atoms are taken greedily, the one with the
-fewest expected matches next; where there is no driver, every atom is tried as the first.
+by its result: then for those that are connected with what is bound. Atoms are taken greedily, the one with
+the fewest expected matches next; where there is no driver, every atom is tried as the first.
 
 A computed variable may also be bound by an atom before; then the computed value is compared.
 """
@@ -95,16 +95,18 @@ def _greedy(
             take(safe[0])
             continue
         expected = {i: _matches(body[i], bound, sizes) for i in waiting if isinstance(body[i], Positive)}
-        linked = [i for i in expected if _bound_columns(body[i], bound)]
-        if others and expected and not linked:  # they can fail; as in `order`, a product comes before
+        chosen = [i for i in expected if _bound_columns(body[i], bound)]
+        if others and expected:  # they can fail; what comes before them is as in `order`
+            chosen = [i for i in expected if _is_tied(body[i], bound)]
             joining = [i for i in others if _joined(body, waiting, [i], expected, bound)]
-            if joining:
+            if not chosen and joining:
                 take(joining[0])
                 continue
-            later = _joined(body, waiting, waiting, expected, bound)
-            linked = [i for i in expected if i not in later] or list(expected)
-        if linked or (expected and not others):
-            position = min(linked or expected, key=lambda i: (expected[i], i))
+            if not chosen:
+                later = _joined(body, waiting, waiting, expected, bound)
+                chosen = [i for i in expected if i not in later]
+        if expected:
+            position = min(chosen or expected, key=lambda i: (expected[i], i))
             rows *= expected[position]
             cost += rows
             take(position)
@@ -132,6 +134,13 @@ def _joined(
                 joined.add(i)
                 found |= set(atom_vars(literal.atom)) - bound
     return joined
+
+
+def _is_tied(literal: Literal, bound: set[str]) -> bool:
+    """Whether an atom shares a variable with what is bound, or has none."""
+    assert isinstance(literal, Positive)
+    names = set(atom_vars(literal.atom))
+    return bool(names & bound) or not names
 
 
 def _bound_columns(literal: Literal, bound: set[str]) -> tuple[int, ...]:
