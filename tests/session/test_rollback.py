@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from tests.session.states import database, whole_state
 from tidelog import Database, EvaluationError, TidelogError, Transaction
-from tidelog.session.uninterrupted import Uninterrupted
+from tidelog.execute.uninterrupted import Uninterrupted
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -272,26 +274,48 @@ def test_readers_see_the_last_commit() -> None:
     assert len(db["r"]) == 60
 
 
-@pytest.mark.parametrize("at", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("what", ["transaction", "vacuum"])
 def test_an_interrupt_when_a_transaction_begins_gives_the_turn_back(
-    at: int, monkeypatch: pytest.MonkeyPatch
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    db = filled() if what == "transaction" else Database("q(x) :- p(x).", store=tmp_path / "store")
+    interrupted = 0
+    for at in range(1, 20):
+        calls = 0
+
+        def counted(at: int = at) -> int:
+            nonlocal calls
+            calls += 1
+            if calls == at:
+                signal.raise_signal(signal.SIGINT)
+            return threading.get_ident()
+
+        with monkeypatch.context() as patch:
+            patch.setattr("tidelog.session.writer.get_ident", counted)
+            try:
+                db.transaction().rollback() if what == "transaction" else db.vacuum(1)
+            except KeyboardInterrupt:
+                interrupted += 1
+        db.transaction().rollback()  # or it would have to wait
+    assert interrupted >= 3
+
+
+def test_an_interrupt_while_another_thread_writes() -> None:
     db = filled()
-    calls = 0
+    begun, end = threading.Event(), threading.Event()
 
-    def interrupted() -> int:
-        nonlocal calls
-        calls += 1
-        if calls == at:
-            signal.raise_signal(signal.SIGINT)
-        return threading.get_ident()
+    def write() -> None:
+        with db.transaction():
+            begun.set()
+            end.wait()
 
-    with monkeypatch.context() as patch:
-        patch.setattr("tidelog.session.writer.get_ident", interrupted)
-        try:
-            db.transaction().rollback()
-        except KeyboardInterrupt:
-            pass
-        else:
-            assert calls < at
+    other = threading.Thread(target=write)
+    other.start()
+    begun.wait()
+    timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        db.transaction()
+    end.set()
+    other.join()
     db.transaction().rollback()

@@ -11,6 +11,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple, cast
 from weakref import WeakSet
 
+from tidelog.execute.uninterrupted import Uninterrupted
 from tidelog.program.model import Relation
 from tidelog.session.answer import Answer
 from tidelog.session.backend import Backend, Operation, Outcome, Work
@@ -23,7 +24,6 @@ from tidelog.session.keys import Keys
 from tidelog.session.options import Options
 from tidelog.session.report import Report, Reporting
 from tidelog.session.subscriptions import Subscriptions
-from tidelog.session.uninterrupted import Uninterrupted
 from tidelog.syntax.errors import ResourceError
 
 if TYPE_CHECKING:

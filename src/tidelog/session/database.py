@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Self, SupportsIndex, cast
 from weakref import finalize
 
+from tidelog.execute.uninterrupted import Uninterrupted
 from tidelog.io.places import output_place
 from tidelog.io.writing import write_files
 from tidelog.program.model import Program, Relation
@@ -203,15 +204,12 @@ class Database:
             raise TidelogError(f"error[TL0806]: cannot keep {keep!r} versions: give a whole number from 1 on")
         self._commits.check_open()
         store = self.store
-        self._writer.begin()
-        try:
+        with self._writer.turn():
             with self._commits.reading:
                 state = store.state
                 if state is not None and state.version not in store.versions[-keep:]:
                     cast("Stored", self._commits.started()).save()  # it would go with its version
             return store.vacuum(keep)
-        finally:
-            self._writer.end()
 
     def write(self, directory: str | Path) -> list[Path]:
         """Write every output relation to its file, all of them or none; the files written."""
@@ -235,16 +233,21 @@ class Database:
         self._commits.check_open()
         given = None if batch is None else given_batch(batch)
         self._writer.check()
+        while True:
+            with Uninterrupted():
+                if self._writer.take():
+                    return self._begun(given)
+
+    def _begun(self, batch: Batch | None) -> Transaction:
+        """A transaction that has the right to write."""
         try:
-            self._writer.begin()
-            begun = Transaction(self._commits, self._commits.state.definition, self._commits.keys, given)
-            # One that is dropped without an end gives its turn back when it is collected.
-            release = finalize(begun, _end, self._writer, self._commits.keys)
-            release.atexit, begun.release = False, release
-        except BaseException:  # Ctrl-C in between
-            if self._writer.mine:
-                self._writer.end()
+            begun = Transaction(self._commits, self._commits.state.definition, self._commits.keys, batch)
+        except BaseException:
+            self._writer.end()
             raise
+        # One that is dropped without an end gives its turn back when it is collected.
+        release = finalize(begun, _end, self._writer, self._commits.keys)
+        release.atexit, begun.release = False, release
         return begun
 
     def commit(

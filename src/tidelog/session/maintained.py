@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, cast
 
+from tidelog.execute.uninterrupted import Uninterrupted
 from tidelog.maintain.notes import Unfit, fingerprint
 from tidelog.maintain.seminaive import unwatched
 from tidelog.maintain.update import Maintenance, Upkeep
@@ -20,7 +21,6 @@ from tidelog.session.frames.given import EVERYTHING
 from tidelog.session.frames.held import InSpark
 from tidelog.session.report import Moment, Report, Reporting, Watch, labels
 from tidelog.session.saved import Facts, Saved
-from tidelog.session.uninterrupted import Uninterrupted
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -23,6 +23,7 @@ from tidelog.execute import open_executor
 from tidelog.execute.spark.delta import FrameDelta
 from tidelog.execute.spark.session import acquire, check_session, release, require_pyspark
 from tidelog.execute.spark.settings import PREFIX, process_limit
+from tidelog.execute.uninterrupted import Uninterrupted
 from tidelog.maintain.notes import Unfit
 from tidelog.maintain.update import Maintenance
 from tidelog.program.model import Relation
@@ -37,7 +38,6 @@ from tidelog.session.maintained import Maintained
 from tidelog.session.on_spark import PLACE, OnSpark
 from tidelog.session.report import Watch
 from tidelog.session.saved import Facts, Saved
-from tidelog.session.uninterrupted import Uninterrupted
 from tidelog.syntax.errors import UnsupportedError
 
 if TYPE_CHECKING:

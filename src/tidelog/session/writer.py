@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import Lock, get_ident
 
-from tidelog.session.uninterrupted import Uninterrupted
+from tidelog.execute.uninterrupted import Uninterrupted
 from tidelog.syntax.errors import TidelogError
 
 PATIENCE = 0.05  # seconds that an interrupt may wait while another thread writes
@@ -17,13 +19,25 @@ class Writer:
         self._lock = Lock()
         self._holder: int | None = None
 
-    def begin(self) -> None:
-        """Take the right to write. An interrupt while it waits is told a little later."""
+    def take(self) -> bool:
+        """Take the right to write, if others give it back soon; whether it is had."""
+        if self._lock.acquire(timeout=PATIENCE):
+            self._holder = get_ident()
+        return self.mine
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Have the right to write, once others have given it back, until the block ends."""
         self.check()
-        while not self.mine:
+        try:
+            while not self.mine:
+                with Uninterrupted():
+                    self.take()
+            yield
+        finally:
             with Uninterrupted():
-                if self._lock.acquire(timeout=PATIENCE):
-                    self._holder = get_ident()
+                if self.mine:
+                    self.end()
 
     @property
     def mine(self) -> bool:

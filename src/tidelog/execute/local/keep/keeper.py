@@ -22,6 +22,7 @@ from tidelog.execute.local.keep.tasks import Running, RunningRedeem, RunningSwee
 from tidelog.execute.local.keep.workshop import Workshop
 from tidelog.execute.local.memory import Cells
 from tidelog.execute.local.relation import StoredRelation
+from tidelog.execute.uninterrupted import Uninterrupted
 from tidelog.plan.executor import Derive, Fixpoint, Group, TaskReport, Watch, unwatched
 from tidelog.plan.executor import Task as Materialising
 from tidelog.plan.maintenance import (
@@ -193,7 +194,8 @@ class LocalKeeper(LocalExecutor):
         stored = self.relations[relation]
         packed, count = self._pack(stored, rows)
         if len(stored) == 0 and count >= COMPACT_FROM:
-            new = self._assert_all(relation, stored, packed)
+            with Uninterrupted():
+                new = self._assert_all(relation, stored, packed)
         else:
             self.ledger(relation).need_map()
             derived = relation in self._derived
@@ -344,12 +346,14 @@ class LocalKeeper(LocalExecutor):
 
     def renew(self, relations: Sequence[str]) -> None:
         """Set relations aside and start them from their explicit facts."""
-        self._renewals.set_aside({name: self.ledger(name) for name in relations})
+        with Uninterrupted():
+            self._renewals.set_aside({name: self.ledger(name) for name in relations})
 
     def renewed(self, relations: Sequence[str]) -> bool:
         """Mark what is lost and gained against what was set aside."""
-        alike = [self._renewals.compare(self.ledger(name)) for name in relations]
-        self._renewals.show_lost()
+        with Uninterrupted():
+            alike = [self._renewals.compare(self.ledger(name)) for name in relations]
+            self._renewals.show_lost()
         return all(alike)
 
     # --- from one process to another ---
