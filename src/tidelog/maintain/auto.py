@@ -139,6 +139,8 @@ class Auto:
         except Abandoned as given_up:  # step 7
             took = clock.spent()
             done = cost(given_up.reports)
+            if past.missing:
+                past.made_ready(keeper.preparing - prepared)
             reports = self._instead(stratum, keeper, watch, changes, given_up, took, full)
             past.give_up(lost, gained, done, took, clock.foreseen(), decisive=took >= DECISIVE * full)
             self._afterwards(change, keeper, past, lost, gained, took + keeper.preparing - prepared)

@@ -49,12 +49,12 @@ class Index:
     def be_empty(self, share: float = 0.0) -> None:
         """Have no entries, but expect a share of what there was, which is somebody else's now."""
         record = self.record
-        record[at.EXPECTED_SLOTS] = 4 * int(share * record[at.INDEX_SIZE] / 4)
-        record[at.EXPECTED_ENTRIES] = int(share * record[at.POOL_USED])
-        record[list(CONTENT)] = 0
         slots = memory.allocate_zeroed(8 * int(record[at.SLOT_WORDS]) * FIRST_SLOTS)
         if not slots:
             raise MemoryError
+        record[at.EXPECTED_SLOTS] = 4 * int(share * record[at.INDEX_SIZE] / 4)
+        record[at.EXPECTED_ENTRIES] = int(share * record[at.POOL_USED])
+        record[list(CONTENT)] = 0
         record[at.INDEX_SLOTS], record[at.INDEX_SIZE] = slots, FIRST_SLOTS
 
     @property
@@ -152,9 +152,13 @@ class StoredRelation:
             index = self._resting.get(key) or Index(self, key)
             try:
                 self._fill(index)
-            except MemoryError:  # it goes on resting
-                index.free()
+            except MemoryError:
+                self._resting.pop(key, None)
+                half = [int(index.record[field]) for field in (at.INDEX_SLOTS, at.POOL)]
                 index.be_empty()
+                self._resting[key] = index  # it goes on resting
+                for block in half:
+                    memory.free(block)
                 raise
             self._resting.pop(key, None)
             self.indexes[key] = index
@@ -176,10 +180,12 @@ class StoredRelation:
         for key in tuple(self._resting):
             self.index(key)
 
-    def list_resting(self) -> None:
-        """Let resting indexes be there as they are: somebody else fills them."""
-        self.indexes, self._resting = {**self.indexes, **self._resting}, {}
+    def list_resting(self) -> Collection[tuple[int, ...]]:
+        """Let resting indexes be there as they are: somebody else fills them. Which these are."""
+        resting = self._resting
+        self.indexes, self._resting = {**self.indexes, **resting}, {}
         self._list_indexes()
+        return resting.keys()
 
     def _list_indexes(self) -> None:
         self._index_list = np.array([i.address for i in self.indexes.values()] or [0], np.int64)
@@ -220,9 +226,10 @@ class StoredRelation:
 
     def drop_outputs(self) -> None:
         """Give back the workers' buffers, and what a failed round may have left in them."""
-        for w in range(self.workers):
-            memory.free(int(self._outputs[at.OUT_WORDS * w + at.OUT_ROWS]))
+        blocks = self._outputs[at.OUT_ROWS :: at.OUT_WORDS].tolist()
         self._outputs[:] = 0
+        for block in blocks:
+            memory.free(block)
 
     def lift_limit(self) -> None:
         """Let several workers fill the table further than one would, before they stop to grow it.

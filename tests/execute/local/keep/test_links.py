@@ -11,6 +11,7 @@ import pytest
 from tidelog.execute.local import filling, memory, probes, tupleset
 from tidelog.execute.local import index as indexing
 from tidelog.execute.local import layout as at
+from tidelog.execute.local.keep import ending
 from tidelog.execute.local.keep.keeper import LocalKeeper
 from tidelog.execute.local.keep.links import link, set_home, unlink
 from tidelog.execute.local.relation import Index, StoredRelation
@@ -259,20 +260,36 @@ def test_an_index_that_is_made_late_has_the_linked_rows_alone(arity: int, size: 
         index.free()
 
 
+def kept(arity: int, facts: list[Row], *keys: tuple[int, ...]) -> LocalKeeper:
+    """A keeper of one relation of facts with indexes."""
+    keeper = LocalKeeper()
+    keeper.create(Relation("r", tuple(Column(f"c{i}", S64) for i in range(arity))))
+    for key in keys:
+        keeper.relations["r"].index(key)
+    keeper.begin()
+    keeper.assert_rows("r", facts)
+    keeper.commit()
+    return keeper
+
+
+def check_kept(keeper: LocalKeeper, held: set[Row]) -> None:
+    """Set and indexes have the rows that are held, and no others."""
+    stored = keeper.relations["r"]
+    view = Linked.__new__(Linked)
+    view.stored = stored
+    view.rows = [tuple(row) for row in stored.cells[:, : stored.arity].tolist()]
+    view.linked = set(np.flatnonzero(keeper.ledger("r").held()).tolist())
+    assert {view.rows[number] for number in view.linked} == held
+    view.check_rows()
+
+
 @pytest.mark.parametrize("keys", [3, 40, 500])
 @pytest.mark.parametrize("order", ["ascending", "descending", "any"])
 def test_many_rows_leave_long_buckets_in_one_commit(keys: int, order: str) -> None:
     """All rows of a commit that are lost leave an index together where that takes fewer passes."""
     rng = random.Random(keys)
-    facts = [(i, i % keys, i // 7, i % 2) for i in range(3_000)]
-    keeper = LocalKeeper()
-    keeper.create(Relation("r", tuple(Column(f"c{i}", S64) for i in range(4))))
-    stored = keeper.relations["r"]
-    for key in ((0,), (1,), (3,), (1, 3), (2,)):
-        stored.index(key)
-    keeper.begin()
-    keeper.assert_rows("r", facts)
-    keeper.commit()
+    facts: list[Row] = [(i, i % keys, i // 7, i % 2) for i in range(3_000)]
+    keeper = kept(4, facts, (0,), (1,), (3,), (1, 3), (2,))
     held = set(facts)
     for size in (1, 5, 700, 40, 1_500, 2, 300):
         gone = rng.sample(sorted(held), min(size, len(held)))
@@ -284,9 +301,34 @@ def test_many_rows_leave_long_buckets_in_one_commit(keys: int, order: str) -> No
         keeper.assert_rows("r", new)
         keeper.commit()
         held = held - set(gone) | set(new)
-        view = Linked.__new__(Linked)
-        view.stored = stored
-        view.rows = [tuple(row) for row in stored.cells[:, :4].tolist()]
-        view.linked = set(np.flatnonzero(keeper.ledger("r").held()).tolist())
-        assert {view.rows[number] for number in view.linked} == held
-        view.check_rows()
+        check_kept(keeper, held)
+
+
+@pytest.mark.parametrize("arity", [2, 4])
+@pytest.mark.parametrize("left", [0, 1, 2, 64, 65])
+@pytest.mark.parametrize("undone", [False, True])
+def test_few_rows_are_left_in_long_buckets(arity: int, left: int, undone: bool) -> None:
+    """Entries of one word and of two; buckets that become short, a lone entry, or nothing."""
+    facts: list[Row] = [(i, i % 3, 1, 1)[:arity] for i in range(3_000)]
+    keeper = kept(arity, facts, (0,), (1,))
+    gone = [row for row in facts if row[1] == 0][left:] + [row for row in facts if row[1] == 1][
+        : -left or None
+    ]
+    random.Random(left).shuffle(gone)
+    keeper.begin()
+    keeper.retract_rows("r", gone)
+    if undone:
+        keeper.rollback()
+        check_kept(keeper, set(facts))
+        return
+    stored = keeper.relations["r"]
+    ending.hide_lost(stored.address)  # what a renewal above does
+    assert tupleset.rows_in(stored.address) == len(facts) - len(gone)
+    assert ending.show_lost(stored.address)
+    assert tupleset.rows_in(stored.address) == len(facts)
+    keeper.commit()
+    check_kept(keeper, set(facts) - set(gone))
+    keeper.begin()
+    keeper.assert_rows("r", gone)
+    keeper.commit()
+    check_kept(keeper, set(facts))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from tests.running import keeper_of
 from tidelog import Database, ResourceError
+from tidelog.execute.local import layout as at
 from tidelog.execute.local import rounds
 from tidelog.execute.local.keep import keeper as keepers
 from tidelog.execute.local.keep import ledger, relation, renewal, renewals
+from tidelog.execute.local.keep.relation import Ledger
 from tidelog.execute.local.memory import Owned, Words
 from tidelog.execute.local.relation import Index, StoredRelation
 
@@ -100,7 +104,7 @@ def test_update_after_renewal(monkeypatch: pytest.MonkeyPatch) -> None:
     check_that_it_goes_on(db, KEPT)
 
 
-@pytest.mark.parametrize("what", ["numbers", "rows"])
+@pytest.mark.parametrize("what", ["numbers", "more numbers", "rows"])
 def test_rows_that_stay(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
     """Nothing but a few rows is to change, and there is no room for that."""
     db = chain()
@@ -108,6 +112,8 @@ def test_rows_that_stay(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
     with monkeypatch.context() as without:
         if what == "numbers":
             without.setattr(Owned, "resize", no_room)
+        elif what == "more numbers":
+            without.setattr(Ledger, "swap_numbers", no_room)
         else:
             without.setattr(renewals, "renewal", NoRoomForNew())
         with pytest.raises(ResourceError):
@@ -129,5 +135,23 @@ class NoRoomForNew:
         return getattr(renewal, name)
 
 
-def no_room(owned: Owned, size: int) -> None:
+def no_room(*_: object) -> None:
     raise MemoryError
+
+
+def test_an_index_of_a_renewal() -> None:
+    """One that was made meanwhile, and half filled when there was no more memory, is made again later."""
+    db = chain()
+    keeper = keeper_of(db)
+    path, held = keeper.relations["path"], keeper.ledger("path")
+    key = (0, 1)
+    assert key not in path.indexes
+    aside = relation.Aside(path, held, len(path))
+    aside.take()
+    index = path.index(key)
+    path.insert([np.arange(9, dtype=np.uint32)] * 2, 9)
+    assert index.keys == 9
+    index.record[at.UPTO] = 0  # as `filling.build` leaves it then
+    aside.put_back(None)
+    assert path.index(key).keys == len(db["path"])
+    check_that_it_goes_on(db, len(EDGES))

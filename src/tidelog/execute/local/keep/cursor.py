@@ -74,7 +74,8 @@ from tidelog.execute.local.keep.layout import (
     TEST_COUNT,
     TESTS,
 )
-from tidelog.execute.local.keep.ledger import HELD, marks_of
+from tidelog.execute.local.keep.ledger import marks_of
+from tidelog.execute.local.keep.marks import HELD
 from tidelog.execute.local.keep.rowmap import find_row
 from tidelog.execute.local.keep.timing import (
     NEW_RUN,

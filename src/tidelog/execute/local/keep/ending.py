@@ -9,6 +9,7 @@ from tidelog.execute.local.keep.layout import (
     DEAD,
     DRIVEN,
     FORMER,
+    HIDING,
     LIST_COUNT,
     LISTED,
     MAP,
@@ -25,18 +26,9 @@ from tidelog.execute.local.keep.layout import (
     TOUCHED_ROWS,
     TRACES,
 )
-from tidelog.execute.local.keep.ledger import (
-    ADDED,
-    AHEAD,
-    DELETED,
-    EXPLICIT,
-    HELD,
-    ON_ASSERTION,
-    marks_of,
-    prefetch_row,
-    set_marks,
-)
+from tidelog.execute.local.keep.ledger import AHEAD, marks_of, prefetch_row, set_marks
 from tidelog.execute.local.keep.links import leave_index, leave_set, link, scratch_for_key, unlink
+from tidelog.execute.local.keep.marks import EXPLICIT, HELD, ON_ASSERTION, holds_after
 from tidelog.execute.local.keep.rowmap import leave_map, prefetch_slot
 from tidelog.execute.local.keep.traces import copy_trace, free_trace
 from tidelog.execute.local.layout import (
@@ -64,11 +56,6 @@ from tidelog.execute.local.memory import (
     word,
 )
 from tidelog.execute.local.rounds import extend_indexes
-
-
-@kernel
-def holds_after(marks: int) -> bool:
-    return (marks & (HELD | DELETED)) == HELD or (marks & ADDED) != 0
 
 
 @kernel
@@ -158,29 +145,30 @@ def make_final(relation: int) -> None:
         store16(word(ledger, MARKS) + 2 * row, 0)
         lost += 1
     if lost:
-        indexes = word(relation, INDEXES)
-        for i in range(word(relation, INDEX_COUNT)):
-            leave_index_together(relation, word(indexes, i))
+        leave_indexes_together(relation)
     set_word(ledger, DEAD, word(ledger, DEAD) + lost)
     forget_lists(ledger)
 
 
 @kernel
-def leave_index_together(relation: int, index: int) -> None:
-    """Take the touched rows that have no marks any more out of an index."""
+def leave_indexes_together(relation: int) -> None:
+    """Take the touched rows that do not hold out of all indexes."""
     ledger = word(relation, LEDGER)
     marks = word(ledger, MARKS)
     rows = word(ledger, TOUCHED_ROWS)
     last = word(ledger, TOUCHED_ROWS + LIST_COUNT) - 1
-    key = scratch_for_key(index)
-    moved = 0
-    for i in range(last + 1):
-        number = word(rows, last - i)  # the newest first: it stands at the end of its bucket
-        prefetch_row(relation, TOUCHED_ROWS, last - i - 2 * AHEAD)
-        if load16(marks + 2 * number) == 0:
-            row = word(relation, ROWS) + 8 * word(relation, WORDS) * number
-            moved = leave_index(index, row, number, key, marks, moved)
-    release(key)
+    indexes = word(relation, INDEXES)
+    for which in range(word(relation, INDEX_COUNT)):
+        index = word(indexes, which)
+        key = scratch_for_key(index)
+        moved = 0
+        for i in range(last + 1):
+            number = word(rows, last - i)  # the newest first: it stands at the end of its bucket
+            prefetch_row(relation, TOUCHED_ROWS, last - i - 2 * AHEAD)
+            if not holds_after(load16(marks + 2 * number)):
+                row = word(relation, ROWS) + 8 * word(relation, WORDS) * number
+                moved = leave_index(index, row, number, key, marks, moved)
+        release(key)
 
 
 @kernel
@@ -261,13 +249,16 @@ def hide_lost(relation: int) -> None:
     for i in range(word(ledger, TOUCHED_ROWS + LIST_COUNT)):
         row = word(rows, i)
         if not holds_after(marks_of(ledger, row)):
-            unlink(relation, row)
+            leave_set(relation, word(relation, ROWS) + 8 * word(relation, WORDS) * row)
+    leave_indexes_together(relation)
+    set_word(ledger, HIDING, 1)
 
 
 @kernel
 def show_lost(relation: int) -> bool:
     """The reverse of `hide_lost`. False: no memory."""
     ledger = word(relation, LEDGER)
+    set_word(ledger, HIDING, 0)
     rows = word(ledger, TOUCHED_ROWS)
     for i in range(word(ledger, TOUCHED_ROWS + LIST_COUNT)):
         row = word(rows, i)

@@ -2,19 +2,8 @@
 
 from __future__ import annotations
 
-from tidelog.execute.local.keep.ledger import (
-    ADDED,
-    ASSERTED,
-    DELETED,
-    EXPLICIT,
-    HELD,
-    NO_ROOM,
-    RETRACTED,
-    find_or_append,
-    marks_of,
-    set_marks,
-    touch,
-)
+from tidelog.execute.local.keep.ledger import NO_ROOM, find_or_append, marks_of, set_marks, touch
+from tidelog.execute.local.keep.marks import ADDED, ASSERTED, DELETED, EXPLICIT, HELD, RETRACTED
 from tidelog.execute.local.keep.rowmap import find_row
 from tidelog.execute.local.layout import LEDGER, WORDS
 from tidelog.execute.local.memory import kernel, word

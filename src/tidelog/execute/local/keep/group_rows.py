@@ -3,18 +3,8 @@
 from __future__ import annotations
 
 from tidelog.execute.local.index import bucket, find_many, find_one
-from tidelog.execute.local.keep.ledger import (
-    ADDED,
-    DELETED,
-    EXPLICIT,
-    HELD,
-    NO_ROOM,
-    find_or_append,
-    is_in,
-    marks_of,
-    set_marks,
-    touch,
-)
+from tidelog.execute.local.keep.ledger import NO_ROOM, find_or_append, is_in, marks_of, set_marks, touch
+from tidelog.execute.local.keep.marks import ADDED, DELETED, EXPLICIT, HELD
 from tidelog.execute.local.layout import ENTRY_WORDS, KEY_COUNT, LEDGER, SLOT_WORDS, WORDS
 from tidelog.execute.local.memory import Words, kernel, load32, load64, word
 from tidelog.execute.local.rounds import extend_indexes

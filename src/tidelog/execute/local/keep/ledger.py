@@ -58,11 +58,6 @@ from tidelog.execute.local.memory import (
     word,
 )
 from tidelog.execute.local.rounds import MAX_ROWS
-from tidelog.plan.parts import Mark
-
-EXPLICIT, HELD, DELETED, ADDED = (int(m) for m in (Mark.EXPLICIT, Mark.HELD, Mark.DELETED, Mark.ADDED))
-RETRACTED, ASSERTED = int(Mark.RETRACTED), int(Mark.ASSERTED)
-ON_ASSERTION = EXPLICIT | RETRACTED | ASSERTED
 
 AHEAD = 8  # how far along a list rows are brought into the cache
 NO_ROOM, NO_NUMBERS = -2, -3  # what `append_row` gives when it cannot

@@ -20,6 +20,7 @@ from tidelog.execute.local.index import (
     take_bucket,
     write_entry,
 )
+from tidelog.execute.local.keep.marks import holds_after
 from tidelog.execute.local.layout import (
     BLOCK_BITS,
     ENTRY_WORDS,
@@ -185,8 +186,8 @@ def drop_slot(index: int, slot: int) -> None:
 def leave_index(index: int, row: int, number: int, key: int, marks: int, moved: int) -> int:
     """Take a row out of an index. How many entries have moved up so far, in the place of others.
 
-    Where marks are given and more have moved than several times what is in this bucket, all whose rows have
-    no marks leave it, at the expense of the moves: so many rows of a long bucket cost a few passes over it.
+    Where marks are given and more have moved than several times what is in this bucket, all whose rows do not
+    hold leave it, at the expense of the moves: so many rows of a long bucket cost a few passes over it.
     """
     slot = key_of_row(index, row, key)
     count = load64(slot) & LOW
@@ -200,7 +201,7 @@ def leave_index(index: int, row: int, number: int, key: int, marks: int, moved: 
     together = marks != 0 and count > LONG and moved > PATIENCE * count
     left = 0 if together else position
     for entry in range(left if together else position + 1, count):
-        if together and load16(marks + 2 * load32(entries + 8 * words * entry)) == 0:
+        if together and not holds_after(load16(marks + 2 * load32(entries + 8 * words * entry))):
             continue
         for w in range(words):
             set_word(entries, words * left + w, word(entries, words * entry + w))

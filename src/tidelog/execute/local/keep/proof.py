@@ -72,7 +72,8 @@ from tidelog.execute.local.keep.layout import (
     STARTING,
     STEP_WORDS,
 )
-from tidelog.execute.local.keep.ledger import EXPLICIT, marks_of, push, set_marks, touch
+from tidelog.execute.local.keep.ledger import marks_of, push, set_marks, touch
+from tidelog.execute.local.keep.marks import EXPLICIT
 from tidelog.execute.local.keep.rowmap import find_row
 from tidelog.execute.local.keep.sweep import (
     queue_start,

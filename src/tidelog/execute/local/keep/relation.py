@@ -213,16 +213,15 @@ class Aside:
     def put_back(self, now: Ledger | None) -> None:
         """The relation is what it was; `now` is the ledger of what replaced it.
 
-        What is not needed is given back last, so that an interrupt in the middle loses memory and nothing
-        else; and where it has been put back before, or has partly been taken, nothing is given back twice.
+        Where it has been put back before, or has only partly been taken, nothing is given back twice.
         """
         stored, record = self.stored, self.stored.record
-        stored.list_resting()
+        resting = stored.list_resting()
         blocks = {int(record[field]) for field in (local.ROWS, local.SLOTS)}
         record[list(self.FIELDS)] = self.record[list(self.FIELDS)]
         for key, index in stored.indexes.items():
             old = self.indexes.get(key)
-            if old is None and not index.record[local.UPTO]:  # it rests
+            if old is None and key in resting:
                 continue
             blocks |= {int(index.record[field]) for field in (local.INDEX_SLOTS, local.POOL)}
             if old is None:

@@ -8,7 +8,6 @@ numbers (`find_again`, `mark_moved`); else the new rows replace them (`compare`)
 from __future__ import annotations
 
 from tidelog.execute.local.filling import build, extend_index
-from tidelog.execute.local.keep.ending import holds_after
 from tidelog.execute.local.keep.heads import KNOWN
 from tidelog.execute.local.keep.layout import (
     ALL_MARKS,
@@ -17,19 +16,8 @@ from tidelog.execute.local.keep.layout import (
     NUMBERS,
     TOUCHED,
 )
-from tidelog.execute.local.keep.ledger import (
-    ADDED,
-    AHEAD,
-    DELETED,
-    EXPLICIT,
-    HELD,
-    NO_ROOM,
-    append_row,
-    marks_of,
-    remember,
-    set_marks,
-    touch,
-)
+from tidelog.execute.local.keep.ledger import AHEAD, NO_ROOM, append_row, marks_of, remember, set_marks, touch
+from tidelog.execute.local.keep.marks import ADDED, DELETED, EXPLICIT, HELD, holds_after
 from tidelog.execute.local.keep.rowmap import find_row, prefetch_found, prefetch_slot, stands_at
 from tidelog.execute.local.layout import COUNT, LEDGER, REPEATS, ROWS, WORDS
 from tidelog.execute.local.memory import (

@@ -46,7 +46,6 @@ class Renewals:
         for name, ledger in self._ledgers.items():
             if name not in renewed and ledger.touched:
                 ending.hide_lost(ledger.stored.address)
-                ledger.record[at.HIDING] = 1
         for name, ledger in renewed.items():
             stored = ledger.stored
             if stored.arity > MAX_ARITY:
@@ -126,10 +125,8 @@ class Renewals:
     def show_lost(self) -> None:
         """Link what was hidden from the relations that were filled."""
         for ledger in self._ledgers.values():
-            if ledger.record[at.HIDING]:
-                ledger.record[at.HIDING] = 0
-                if not ending.show_lost(ledger.stored.address):
-                    raise MemoryError
+            if ledger.record[at.HIDING] and not ending.show_lost(ledger.stored.address):
+                raise MemoryError
 
     def take_back_numbers(self) -> None:
         """Rows that have taken over new numbers have the old ones again."""

@@ -74,18 +74,8 @@ from tidelog.execute.local.keep.layout import (
     R_STAGE,
     TOUCHED_ROWS,
 )
-from tidelog.execute.local.keep.ledger import (
-    ADDED,
-    ASSERTED,
-    DELETED,
-    EXPLICIT,
-    HELD,
-    RETRACTED,
-    is_in,
-    marks_of,
-    push,
-    set_marks,
-)
+from tidelog.execute.local.keep.ledger import is_in, marks_of, push, set_marks
+from tidelog.execute.local.keep.marks import ADDED, ASSERTED, DELETED, EXPLICIT, HELD, RETRACTED
 from tidelog.execute.local.keep.settling import settle
 from tidelog.execute.local.keep.timing import NEW_RUN, OLD_RUN, new_first, old_first
 from tidelog.execute.local.layout import COUNT, LEDGER

@@ -72,18 +72,8 @@ from tidelog.execute.local.keep.layout import (
     STARTING,
     TOUCHED_ROWS,
 )
-from tidelog.execute.local.keep.ledger import (
-    ADDED,
-    AHEAD,
-    DELETED,
-    EXPLICIT,
-    HELD,
-    is_in,
-    marks_of,
-    prefetch_row,
-    push,
-    set_marks,
-)
+from tidelog.execute.local.keep.ledger import AHEAD, is_in, marks_of, prefetch_row, push, set_marks
+from tidelog.execute.local.keep.marks import ADDED, DELETED, EXPLICIT, HELD
 from tidelog.execute.local.layout import (
     LEDGER,
 )
