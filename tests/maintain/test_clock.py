@@ -79,3 +79,17 @@ def test_without_portions_the_time_is_what_it_is(monkeypatch: pytest.MonkeyPatch
     times.tell((0.05, 1.0), (0.1, 1.0))
     with pytest.raises(Abandoned):
         times.tell((0.11, 1.0))
+
+
+@pytest.mark.parametrize(("patience", "worked", "took"), [(0.0, 2.0, 2.0), (0.0, 9.0, 3.0), (20.0, 2.0, 3.0)])
+def test_a_stopwatch_goes_by_the_work_of_this_process_unless_it_is_done_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, patience: float, worked: float, took: float
+) -> None:
+    now = {"perf_counter": 5.0, "process_time": 1.0}
+    for name in now:
+        monkeypatch.setattr(clock, name, lambda name=name: now[name])
+    keeper: Any = SimpleNamespace(patience=patience)
+    stopwatch = clock.Stopwatch(keeper)
+    now["perf_counter"] += 3.0
+    now["process_time"] += worked
+    assert stopwatch.seconds() == took

@@ -30,7 +30,7 @@ changes are given so much less. So one that is far dearer than those before it c
 recomputing, a fifth with indexes. With many changes, half of that time is taken from f while indexes
 are missing, and all of it is added to f while recomputing would lose them, as it did the last time.
 An update runs in one thread, and its time is what that has had of a processor: a machine that does something
-else meanwhile is no reason to give it up.
+else meanwhile is no reason to give it up, nor to find recomputing dear (`clock.py`).
 What is remembered of costs, and how, is in `past.py`.
 
 Where rounds cost, not tuples, as on Spark (`Keeper.patience`), x is what updates of that size have taken, and
@@ -43,9 +43,8 @@ and from there in the commit's report.
 from __future__ import annotations
 
 from collections.abc import Collection
-from time import perf_counter
 
-from tidelog.maintain.clock import Clock
+from tidelog.maintain.clock import Clock, Stopwatch
 from tidelog.maintain.past import (
     DEARER,
     DECISIVE,
@@ -95,9 +94,9 @@ class Auto:
 
     def start(self, stratum: Stratum, keeper: Keeper, watch: Watch) -> list[PhaseReport]:
         """Semi-naive; the time it takes is remembered."""
-        started = perf_counter()
+        stopwatch = Stopwatch(keeper)
         reports = self._recompute.start(stratum, keeper, watch)
-        took = perf_counter() - started
+        took = stopwatch.seconds()
         if not keeper.patience:
             took = FRESH * min(took, LEAST + SLOW * considered(reports))
         past = self._took(stratum, took)
@@ -206,9 +205,9 @@ class Auto:
 
     def prepare(self, change: StratumChange, keeper: Keeper) -> None:
         """Make the indexes of updates; the time it takes is remembered."""
-        started = perf_counter()
+        stopwatch = Stopwatch(keeper)
         self._ranked.prepare(change, keeper)
-        took, past = perf_counter() - started, self._past.get(change.stratum.relations)
+        took, past = stopwatch.seconds(), self._past.get(change.stratum.relations)
         if past is not None:
             if not past.after:  # the first time, when tasks are compiled too
                 took = min(took, _tuples(change.stratum, keeper) / INDEXED)
@@ -229,11 +228,11 @@ class Auto:
 
     def _full(self, stratum: Stratum, keeper: Keeper, watch: Watch, why: str) -> list[PhaseReport]:
         self._choose(stratum, self._recompute.name, why)
-        started = perf_counter()
+        stopwatch = Stopwatch(keeper)
         keeper.renew(stratum.relations)
         reports = self._recompute.start(stratum, keeper, watch)
         ready = keeper.renewed(stratum.relations)
-        past = self._took(stratum, perf_counter() - started)
+        past = self._took(stratum, stopwatch.seconds())
         past.losing, past.missing = not ready, past.missing or not ready
         return reports
 

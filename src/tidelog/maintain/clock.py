@@ -1,7 +1,8 @@
 """The clock of `auto`: how long an update has taken, what it will take, and when it is given up.
 
 Time is what the thread of the update has had of a processor, without what it took to make indexes that
-recomputing has left behind; where the work is done elsewhere, as on Spark, it is the time that goes by.
+recomputing has left behind. What recomputing takes is told by a stopwatch: threads may share that work. Where
+work is done elsewhere, as on Spark, time is what goes by.
 
 A phase that takes up its changes in portions (`gradual` in `plan.maintenance`) tells what it will take.
 Each portion is as large as all before it together. If the last one has made them twice as dear, changes
@@ -16,7 +17,7 @@ that is left. But forecasts are forecasts, and the longer an update has taken, t
 from __future__ import annotations
 
 from math import log2
-from time import perf_counter, thread_time
+from time import perf_counter, process_time, thread_time
 
 from tidelog.maintain.past import Allowance
 from tidelog.plan.executor import Progress, Watch
@@ -25,6 +26,22 @@ from tidelog.plan.maintenance import Abandoned, Keeper
 USUAL_FACTOR = 2.0  # twice as many changes take so many times as long, if nothing is shared
 STEEPEST = 4.0  # the last half takes so many times as long at most
 WEARINESS = 0.5  # of the time that has been spent, to be added to the time that is left
+
+
+class Stopwatch:
+    """The seconds that a step takes: those that go by or, if these are fewer, those that this process works.
+
+    A machine that does something else meanwhile does not make the step look dear.
+    """
+
+    def __init__(self, keeper: Keeper) -> None:
+        self._elsewhere = keeper.patience > 0
+        self._started, self._busy = perf_counter(), process_time()
+
+    def seconds(self) -> float:
+        """The seconds so far."""
+        went_by, worked = perf_counter() - self._started, process_time() - self._busy
+        return went_by if self._elsewhere else min(went_by, worked)
 
 
 class Clock:
