@@ -23,8 +23,7 @@ from dataclasses import dataclass, field
 from math import exp, log
 
 SHARE = 0.07  # of recomputing: the time that few changes may take
-ALONE = 0.055  # the same for a single one
-GLANCE = 0.05  # the same where too much is expected of them: the next fact may well be cheap
+GLANCE = 0.04  # that a single one may take, or few where too much is expected: the next may well be cheap
 FIRST_SHARE = 0.08  # the same for many changes of a size that is not known
 MOST_SHARE = 0.15  # of few changes with indexes: a fifth (docs/maintenance.md), less what noise adds
 WORTHWHILE = 0.35  # what may be expected of few changes, where they often take so long
@@ -117,7 +116,7 @@ class Past:
         expected = expected or 0.0
         if lost + gained < MANY:
             alone = lost + gained == 1
-            usual = self._allowed_few(full, expected, ALONE if alone else SHARE, lost)
+            usual = self._allowed_few(full, expected, GLANCE if alone else SHARE, lost)
             least = 0.0 if alone else min(LEAST, KNOWN_SHARE * full)
             return Allowance(max(usual, least, TRIFLING))
         known = self.knows(lost, gained)
