@@ -14,13 +14,13 @@
        x is more than f (and than 10 ms) or, if only other sizes tell, and not only by updates that were given
        up, than three times f. If few changes are expected to take more than a third of f, they are given a
        twenty-fifth of f
-    6  else run `ranked`, but no longer than 7% of f, 4% for a single change; or twice x, if that is more,
-       up to two fifths of f. As long as no update of few changes has come to an end, the second may take a
-       sixth of f, those after it a twenty-fifth, and one in eight of them two fifths. Any update may take 2 ms,
-       one of several changes 10 ms, if that is not more than a fifth of f. Many changes are taken up in
-       portions, which tell what is left to be done (`clock.py`): if that is more than f, it is not enough. A
-       twelfth of f goes by before that counts; a fifth, where the size is known; or twice x, if an update of
-       it came to an end
+    6  else run `ranked`, but no longer than 7% of f, and 2 ms less for a single change, but 4% at least; or
+       twice x, if that is more, up to two fifths of f. As long as no update of few changes has come to an
+       end, the second may take a sixth of f, those after it a twenty-fifth, and one in eight of them two
+       fifths. Any update may take 2 ms, one of several changes 10 ms, if that is not more than a fifth of f.
+       Many changes are taken up in portions, which tell what is left to be done (`clock.py`): if that is more
+       than f, it is not enough. A twelfth of f goes by before that counts; a fifth, where the size is known;
+       or twice x, if an update of it came to an end
     7  if that is not enough, drop what it did and recompute
 
 Recomputing that changes little leaves the indexes of updates where they are. Where they are lost, they are

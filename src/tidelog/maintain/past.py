@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from math import exp, log
 
 SHARE = 0.07  # of recomputing: the time that few changes may take
-GLANCE = 0.04  # that a single one may take, or few where too much is expected: the next may well be cheap
+GLANCE = 0.04  # the same where too much is expected of them: the next fact may well be cheap
 FIRST_SHARE = 0.08  # the same for many changes of a size that is not known
 MOST_SHARE = 0.15  # of few changes with indexes: a fifth (docs/maintenance.md), less what noise adds
 WORTHWHILE = 0.35  # what may be expected of few changes, where they often take so long
@@ -33,6 +33,7 @@ PROBE = 0.16  # by the second of them
 KNOWN_SHARE = 0.2  # the least for many changes of a known size
 LEAST = 0.01  # seconds that several changes may take if they are not more than a fifth of recomputing
 TRIFLING = 0.002  # seconds that it may take in any case
+DROPPED = 0.002  # seconds that one costs besides if it is dropped: a single change has so much less
 RECENT = 0.2  # the weight of the newest change in what a change has cost of late
 MOST_WEIGHT = 3  # an update of more changes weighs no more than so many
 MANY = 16  # changes whose costs even out
@@ -116,7 +117,7 @@ class Past:
         expected = expected or 0.0
         if lost + gained < MANY:
             alone = lost + gained == 1
-            usual = self._allowed_few(full, expected, GLANCE if alone else SHARE, lost)
+            usual = self._allowed_few(full, expected, SHARE * full - (DROPPED if alone else 0.0), lost)
             least = 0.0 if alone else min(LEAST, KNOWN_SHARE * full)
             return Allowance(max(usual, least, TRIFLING))
         known = self.knows(lost, gained)
@@ -133,10 +134,10 @@ class Past:
             least = max(least, min(HOPE * expected, most))
         return Allowance(max(least, TRIFLING), most)
 
-    def _allowed_few(self, full: float, expected: float, share: float, lost: int) -> float:
+    def _allowed_few(self, full: float, expected: float, usual: float, lost: int) -> float:
         """The seconds that few changes may take, once the indexes that are missing are made."""
         indexes = self.after if self.missing else 0.0
-        usual = max(min(share * full, MOST_SHARE * full - indexes), GLANCE * full)
+        usual = max(min(usual, MOST_SHARE * full - indexes), GLANCE * full)
         rate = (self.lost if lost else self.gained).get(size(1))
         if rate is not None and rate.unended:
             if rate.abandoned % AGAIN == 0:
