@@ -5,7 +5,7 @@
 The work is that of the table of updates in `PEERS.md`, whose figures are shown beside ours: load everything;
 then for k = 1, 2, ... delete row number k x step of the file (1-based, modulo its length), wait, insert it
 back, wait. Each workload is run by each algorithm in a process of its own; by `auto` and `recompute`, whose
-single commits are compared, in five (`--runs`): then the median of its five times is the time of a commit.
+single commits are compared, in five (`--runs`), in turns: the time of a commit is the median of its times.
 How many answers change must be what the page says, and the answers in the end those of the beginning.
 Figures go to `build/bench-out/onefact.json` and `onefact.md`.
 """
@@ -13,6 +13,7 @@ Figures go to `build/bench-out/onefact.json` and `onefact.md`.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import sys
 from collections.abc import Sequence
@@ -153,9 +154,17 @@ def run(work: Work, row: UpdateRow, algorithm: str, options: argparse.Namespace)
     return figures
 
 
-def repeat(work: Work, row: UpdateRow, algorithm: str, options: argparse.Namespace) -> Figures:
-    """Run once, or several times: then a commit's time is the median of its times."""
-    runs = [run(work, row, algorithm, options) for _ in range(options.runs if algorithm in COMPARED else 1)]
+def run_all(work: Work, row: UpdateRow, options: argparse.Namespace) -> list[Figures]:
+    """Run every algorithm, and those that are compared again and again, in turns."""
+    runs: dict[str, list[Figures]] = {algorithm: [] for algorithm in options.algorithms}
+    for number, algorithm in itertools.product(range(options.runs), runs):
+        if not number or algorithm in COMPARED:
+            runs[algorithm].append(run(work, row, algorithm, options))
+    return [together(same) for same in runs.values()]
+
+
+def together(runs: Sequence[Figures]) -> Figures:
+    """The figures of several runs of an algorithm: a commit's time is the median of its times."""
     figures = runs[0]
     for other in runs[1:]:
         figures.problems += other.problems
@@ -274,10 +283,10 @@ def main() -> int:
     for work in WORKS:
         if options.only and work.name not in options.only:
             continue
-        for algorithm in options.algorithms:
-            found.append(repeat(work, rows[work.name], algorithm, options))
-            (options.out / "onefact.json").write_text(json.dumps([asdict(f) for f in found], indent=1) + "\n")
-        print(section(rows[work.name], [f for f in found if f.work == work.name]), "\n", flush=True)
+        here = run_all(work, rows[work.name], options)
+        found += here
+        (options.out / "onefact.json").write_text(json.dumps([asdict(f) for f in found], indent=1) + "\n")
+        print(section(rows[work.name], here), "\n", flush=True)
     text = report(found, rows)
     (options.out / "onefact.md").write_text(text)
     print(text.partition("## Goals")[2].strip())
