@@ -164,7 +164,11 @@ def run_all(work: Work, row: UpdateRow, options: argparse.Namespace) -> list[Fig
 
 
 def together(runs: Sequence[Figures]) -> Figures:
-    """The figures of several runs of an algorithm: a commit's time is the median of its times."""
+    """The figures of several runs of an algorithm: a commit's time is the median of its times.
+
+    Problems, and where a run was stopped, are those of all runs; bootstrap, memory, impacts and what else
+    there is are those of the first.
+    """
     figures = runs[0]
     for other in runs[1:]:
         figures.problems += other.problems
@@ -183,7 +187,6 @@ HEADINGS = (
 def table(row: UpdateRow, here: Sequence[Figures]) -> str:
     """The figures of one workload, under those of the other system."""
     base = next((f for f in here if f.algorithm == "recompute"), None)
-    recompute = middle(base.commits) if base else None
     rows = [
         (
             "differential dataflow",
@@ -206,12 +209,18 @@ def table(row: UpdateRow, here: Sequence[Figures]) -> str:
                 count(most(figures.impacts)),
                 ratio(deletes * 1000 / row.delete.p50 if deletes is not None else None),
                 ratio(inserts * 1000 / row.insert.p50 if inserts is not None else None),
-                ratio(max(figures.commits) / recompute if figures.commits and recompute else None),
+                ratio(most(shares(figures, base)) if base else None),
                 count(most(figures.touched)),
                 count(figures.megabytes),
             )
         )
     return markdown(HEADINGS, rows)
+
+
+def shares(ours: Figures, base: Figures) -> list[float]:
+    """What each commit took, as a multiple of what another algorithm took with the same row."""
+    same = zip((ours.deletes, ours.inserts), (base.deletes, base.inserts), strict=True)
+    return [mine / its for times, theirs in same for mine, its in zip(times, theirs, strict=False)]
 
 
 def section(row: UpdateRow, here: Sequence[Figures]) -> str:
@@ -247,9 +256,7 @@ def goals_of(row: UpdateRow, here: Sequence[Figures]) -> list[str]:
     text += f" median, goal {PEER_GOAL:g}"
     missed = max(delete, insert) > PEER_GOAL
     if base is not None and base.commits:
-        same = zip((auto.deletes, auto.inserts), (base.deletes, base.inserts), strict=True)
-        shares = [mine / its for ours, theirs in same for mine, its in zip(ours, theirs, strict=False)]
-        worst = max(shares)
+        worst = max(shares(auto, base))
         text += f"; {worst:.2f} times recompute with the same row at worst, goal {RECOMPUTE_GOAL:g}"
         missed = missed or worst > RECOMPUTE_GOAL
     return [f"{text}: {'missed' if missed else 'met'}."]
@@ -257,8 +264,8 @@ def goals_of(row: UpdateRow, here: Sequence[Figures]) -> list[str]:
 
 EXPLANATION = """\
 Milliseconds for a commit, the median and the most; first is the first evaluation, in seconds. Ratios are of
-medians, to differential dataflow with one worker; below 1 is faster. Worst is our dearest commit, as a
-multiple of recompute's median."""
+medians, to differential dataflow with one worker; below 1 is faster. Worst is the most that a commit
+took as a multiple of what recompute took with the same row."""
 
 
 def main() -> int:

@@ -47,7 +47,7 @@ def test_the_last_portion_is_like_the_one_before_it(patient: Times) -> None:
 
 def test_what_is_late_will_be_later(patient: Times) -> None:
     assert patient.tell((1.0, 1 / 2), (2.0, 1.0), (2.5, 1.0)) == pytest.approx(4.0)
-    assert patient.tell((5.0, 1.0)) == pytest.approx(5.0 + 2 * 1.0)
+    assert patient.tell((5.0, 1.0)) == pytest.approx(6.0)
 
 
 def test_one_dear_change_is_not_taken_for_a_rule(patient: Times) -> None:
@@ -57,6 +57,13 @@ def test_one_dear_change_is_not_taken_for_a_rule(patient: Times) -> None:
 def test_a_new_phase_is_foreseen_by_itself(patient: Times) -> None:
     patient.tell((1.0, 1 / 2), (2.0, 1.0), (3.0, 1.0))
     assert patient.tell((3.1, 1 / 4)) == pytest.approx(3.0 + 0.1 * 4)
+
+
+def test_few_changes_have_no_more_time_for_a_new_phase(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = Times(monkeypatch, Allowance(0.1))
+    times.tell((0.08, 1.0), (0.09, 1 / 8))
+    with pytest.raises(Abandoned):
+        times.tell((0.11, 1 / 8))
 
 
 def test_it_ends_what_has_too_much_left(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,9 +76,9 @@ def test_it_ends_what_has_too_much_left(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_the_longer_it_takes_the_less_is_left_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
     times = Times(monkeypatch, Allowance(0.1, 1.0))
-    times.tell((0.2, 1 / 2), (0.45, 1.0), (0.9, 1.0), (1.1, 1.0))  # 0.2 late, 0.4 left
+    times.tell((0.2, 1 / 2), (0.45, 1.0), (0.9, 1.0), (1.2, 1.0))  # 0.3 late, 0.3 left
     with pytest.raises(Abandoned):
-        times.tell((1.2, 1.0))  # 0.6 left and 0.6 weary
+        times.tell((1.3, 1.0))  # 0.4 left and 0.65 weary
 
 
 def test_without_portions_the_time_is_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:

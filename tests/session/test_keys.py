@@ -72,7 +72,7 @@ def test_modify() -> None:
         (1, {"size": 1}, "no column is named size"),
         (1, {"age": 256}, "column 3 (age): 256 is outside u8 (0 to 255)"),
         ("x", {"age": 1}, "column 1 (id): 'x' is not a u64"),
-        ((1, 2), {"age": 1}, "a key has 1 values (id: u64)"),
+        ((1, 2), {"age": 1}, "a key has 1 value (id: u64)"),
         (1, {"id": 2}, "row 1: (2, 'Ada', 36) has the key of (2, 'Bob', 7)"),
     ],
 )
@@ -86,6 +86,43 @@ def test_modifying_what_cannot_be(key: object, values: dict[str, object], messag
         tx.modify("Person", 2, {"age": 8})
     assert message in str(caught.value)
     assert list(db["Person"]) == [(1, "Ada", 37), (2, "Bob", 8)]
+
+
+@pytest.mark.parametrize("keys", [1, None, 1.5, "ab", b"ab", {1: 2}])
+def test_keys_that_are_no_collection(keys: object) -> None:
+    db = database(PEOPLE + "input relation Road(from: string, to: string) primary key (from, to)")
+    with db.transaction() as tx:
+        with pytest.raises(DataError) as caught:
+            tx.delete_key("Person", keys)  # type: ignore[arg-type]
+        assert str(caught.value) == (
+            f"error[TL0504]: cannot delete from Person: {keys!r} is not a collection of keys\n"
+            "  = hint: give a list of values: a key has 1 value (id: u64)"
+        )
+        with pytest.raises(DataError) as caught:
+            tx.delete_key("Road", keys)  # type: ignore[arg-type]
+        assert str(caught.value) == (
+            f"error[TL0504]: cannot delete from Road: {keys!r} is not a collection of keys\n"
+            "  = hint: give a list of tuples: a key has 2 values (from: string, to: string)"
+        )
+        with pytest.raises(DataError, match=r"key 'a': a key has 2 values \(from: string, to: string\)"):
+            tx.delete_key("Road", ("a", "b"))
+        tx.insert("Person", [(1, "Ada", 36)])
+        tx.delete_key("Person", (key for key in (1,)))
+    assert not list(db["Person"])
+
+
+def test_modifying_by_what_is_no_mapping() -> None:
+    db = database(PEOPLE)
+    db.commit(insert={"Person": [(1, "Ada", 36)]})
+    values: list[object] = [37, None, "age", [("age", 37)]]
+    with db.transaction() as tx:
+        for given in values:
+            with pytest.raises(DataError) as caught:
+                tx.modify("Person", 1, given)  # type: ignore[arg-type]
+            assert str(caught.value) == (
+                f"error[TL0504]: cannot modify Person: {given!r} is not a mapping from columns to values\n"
+                '  = hint: write {"age": ...}'
+            )
 
 
 def test_a_second_row_with_the_same_key() -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -298,6 +301,94 @@ def test_an_interrupt_when_a_transaction_begins_gives_the_turn_back(
                 interrupted += 1
         db.transaction().rollback()  # or it would have to wait
     assert interrupted >= 3
+
+
+ENDING = ("transaction", "committing", "database", "keys", "writer", "uninterrupted", "weakref")
+
+
+def interrupted_at(place: int, work: Callable[[], object]) -> bool:
+    """Do something with Ctrl-C pressed at a line of what ends transactions; whether it has as many lines."""
+    lines = 0
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal lines
+        if Path(frame.f_code.co_filename).stem not in ENDING:
+            return None
+        if event == "line":
+            lines += 1
+            if lines == place:
+                signal.raise_signal(signal.SIGINT)
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    except (KeyboardInterrupt, RuntimeError):
+        pass
+    finally:
+        sys.settrace(before)
+    return lines >= place
+
+
+def few(tx: Transaction) -> None:
+    tx.insert("Edge", [(4, 5)])
+    tx.insert_or_update("Node", [(2, 25), (3, 30)])
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_an_interrupt_at_the_end_of_a_transaction(commit: bool) -> None:
+    """Wherever it comes, the transaction is over, or it is open and can be rolled back."""
+    seen, place, reached = set(), 0, True
+    while reached:
+        place += 1
+        db = filled()
+        before = whole_state(db)
+        tx = db.transaction()
+        few(tx)
+        reached = interrupted_at(place, tx.commit if commit else tx.rollback)
+        was_open = True
+        try:
+            tx.rollback()
+        except TidelogError:
+            was_open = False
+        committed = db.version == 3
+        seen.add((was_open, committed))
+        if committed:
+            assert tx.changes.version == 3
+            assert list(db["Node"]) == [(1, 10), (2, 25), (3, 30)]
+        else:
+            assert whole_state(db) == before
+        with db.transaction() as tx:  # or it would be told that one is open
+            tx.modify("Node", 2, {"weight": 5})
+    assert place > 10
+    outcomes = {(True, False), (False, False), (False, True)}
+    assert seen == (outcomes if commit else outcomes - {(False, True)})
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_an_interrupt_anywhere_in_a_block(fails: bool) -> None:
+    """Once nobody has the transaction any more, the next one can begin."""
+
+    def work() -> None:
+        with db.transaction() as tx:
+            few(tx)
+            if fails:
+                raise RuntimeError
+
+    place, reached = 0, True
+    while reached:
+        place += 1
+        db = filled()
+        before = whole_state(db)
+        reached = interrupted_at(place, work)
+        if db.version == 3:
+            assert not fails and list(db["Node"]) == [(1, 10), (2, 25), (3, 30)]
+        else:
+            assert whole_state(db) == before
+        with db.transaction() as tx:
+            tx.modify("Node", 2, {"weight": 5})
+    assert place > 10
 
 
 def test_an_interrupt_while_another_thread_writes() -> None:

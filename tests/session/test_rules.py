@@ -399,7 +399,11 @@ def test_names_that_are_none() -> None:
     from tidelog import TidelogError
 
     for options, message in (
-        ({"algorithm": "dread"}, "there is no algorithm 'dread'; algorithms are recompute, counting"),
+        (
+            {"algorithm": "dread"},
+            "there is no algorithm 'dread'; algorithms are recompute, counting, dred, "
+            "fbf (or fbf(2), with a depth), elastic (or elastic(0.5), with a share), ranked, dbsp, auto",
+        ),
         ({"policy": "never"}, "there is no policy 'never'; policies are auto, incremental, full"),
     ):
         with pytest.raises(TidelogError) as caught:

@@ -25,6 +25,9 @@ ALGORITHMS: dict[str, Callable[[], Algorithm]] = {
     "dbsp": DBSP,
     "auto": Auto,
 }
+EXAMPLES = {"fbf": "fbf(2), with a depth", "elastic": "elastic(0.5), with a share"}
+# What may be asked for, as messages say it.
+CHOICES = tuple(f"{name} (or {EXAMPLES[name]})" if name in EXAMPLES else name for name in ALGORITHMS)
 _WITH_NUMBER = re.compile(r"(fbf|elastic)\((\d+(?:\.\d*)?)\)")
 
 
@@ -37,4 +40,4 @@ def named(name: str) -> Algorithm:
         return Elastic(share=float(match[2]))
     if match is not None and match[2].isdecimal():
         return FBF(int(match[2]))
-    raise ValueError(f"no algorithm is called {name!r}; there are {', '.join(ALGORITHMS)}")
+    raise ValueError(f"no algorithm is called {name!r}; there are {', '.join(CHOICES)}")

@@ -58,7 +58,7 @@ from tidelog.maintain.past import (
     mean,
     size,
 )
-from tidelog.maintain.protocol import Choice, StratumChange, considered, cost, in_vain
+from tidelog.maintain.protocol import Choice, Misled, StratumChange, considered, cost, in_vain
 from tidelog.maintain.ranked import Ranked
 from tidelog.maintain.seminaive import Recompute
 from tidelog.plan.executor import Watch
@@ -135,6 +135,8 @@ class Auto:
         prepared, clock = keeper.preparing, Clock(keeper, watch, allowed)
         try:  # step 6
             reports = self._ranked.update(change, keeper, clock, None)
+        except Misled:
+            raise
         except Abandoned as given_up:  # step 7
             took = clock.spent()
             done = cost(given_up.reports)
@@ -165,6 +167,8 @@ class Auto:
         clock = Clock(keeper, watch, Allowance(max(keeper.patience, past.full)))
         try:
             reports = self._ranked.update(change, keeper, clock, None)
+        except Misled:
+            raise
         except Abandoned as given_up:
             took, full = clock.spent(), past.full
             reports = self._instead(stratum, keeper, watch, changes, given_up, took, full)

@@ -8,7 +8,8 @@ A phase that takes up its changes in portions (`gradual` in `plan.maintenance`) 
 Each portion is as large as all before it together. If the last one has made them twice as dear, changes
 do not share their work, and each portion to come doubles it again; if it has added little, so will the
 next ones. A portion that is under way is taken to be done, but for the last one, which is like the one before
-it. What takes longer than foreseen will go on for twice as long as it has taken too long.
+it. What takes longer than foreseen will go on for as long as it has taken too long. Rederivation, which looks
+at what has been deleted, tells how far it is in the same way.
 
 To give an update up costs all of recomputing, and what has been spent is spent: so what counts is the time
 that is left. But forecasts are forecasts, and the longer an update has taken, the less is left to it.
@@ -25,7 +26,6 @@ from tidelog.plan.maintenance import Abandoned, Keeper
 
 USUAL_FACTOR = 2.0  # twice as many changes take so many times as long, if nothing is shared
 STEEPEST = 4.0  # the last half takes so many times as long at most
-LATER = 2.0  # what is late will be so many times later still
 WEARINESS = 0.5  # of the time that has been spent, to be added to the time that is left
 
 
@@ -65,8 +65,8 @@ class Clock:
         """The seconds that the phase under way still needs, as it looked when last seen."""
         in_phase, portions = self._seen - self._phase, -log2(self._share)
         if not portions:
-            late = in_phase - self._factor * self._half
-            return LATER * late if late > 0 else -late
+            early = self._factor * self._half - in_phase
+            return early if early > 0 else -early  # what is late will be as late again
         return in_phase * float(min(self._now_factor(in_phase), USUAL_FACTOR) ** portions - 1)
 
     def _now_factor(self, in_phase: float) -> float:
@@ -81,7 +81,7 @@ class Clock:
         """Look at the time. Raises Abandoned when it is up."""
         self._watch(progress)
         spent = self.spent()
-        if progress.share < self._share:
+        if progress.share < self._share and self._allowance.most:
             self._phase, self._half, self._factor = self._seen, 0.0, USUAL_FACTOR
         elif progress.share > self._share:
             in_phase = spent - self._phase

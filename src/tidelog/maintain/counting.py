@@ -67,7 +67,7 @@ class Counting:
 
     def start(self, stratum: Stratum, keeper: Keeper, watch: Watch) -> list[PhaseReport]:
         """The trace of a run (Algorithm 2): there is no old one."""
-        return Phases(keeper, watch).run(from_nothing(stratum, self.state, "trace"))
+        return Phases(keeper, watch, anew=True).run(from_nothing(stratum, self.state, "trace"))
 
     def update(
         self, change: StratumChange, keeper: Keeper, watch: Watch, budget: int | None

@@ -78,7 +78,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import blake2b
 
-from tidelog.maintain.protocol import StratumChange
+from tidelog.maintain.protocol import StratumChange, misleading
 from tidelog.maintain.zsets import ZSet
 from tidelog.plan.deltas import whole_form
 from tidelog.plan.executor import Watch
@@ -285,7 +285,8 @@ class DBSP:
         for name in made:
             keeper.create(turning.after[name])
         try:
-            report = keeper.keep_going(turning.steps, watch, budget)  # steps 2 to 8
+            with misleading():
+                report = keeper.keep_going(turning.steps, watch, budget)  # steps 2 to 8
         except Abandoned as given_up:  # the stratum's own relations are for the caller to undo
             given_up.reports = [_attributed(report, turning) for report in given_up.reports]
             keeper.undo(list(turning.before))

@@ -140,9 +140,12 @@ def rederive(change: StratumChange, ranks: bool, candidates: Part = D) -> Redeem
     )
 
 
-def insert(change: StratumChange, ranks: bool, *, gradual: bool = False) -> Sweep:
-    """What follows from new facts and new rules, and from what is waiting to come back."""
-    seeds = [reading for rule in change.kept for reading in gained_readings(rule, change.own, I - D)]
+def insert(change: StratumChange, ranks: bool, *, own: Part = I - D, gradual: bool = False) -> Sweep:
+    """What follows from new facts and new rules, and from what is waiting to come back.
+
+    `own` are the tuples of the stratum itself that are there when it begins.
+    """
+    seeds = [reading for rule in change.kept for reading in gained_readings(rule, change.own, own)]
     seeds += [whole(rule, AFTER, AFTER) for rule in change.added]
     forms = [
         reading

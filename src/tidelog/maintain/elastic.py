@@ -58,7 +58,7 @@ Departures:
 from __future__ import annotations
 
 from tidelog.maintain.counting import from_nothing, steps
-from tidelog.maintain.protocol import Choice, Phases, StratumChange, cost, in_vain, renewal
+from tidelog.maintain.protocol import Choice, Misled, Phases, StratumChange, cost, in_vain, renewal
 from tidelog.plan.executor import Watch
 from tidelog.plan.maintenance import Abandoned, Keeper, PhaseReport
 from tidelog.program.model import Stratum
@@ -83,7 +83,7 @@ class Elastic:
 
     def start(self, stratum: Stratum, keeper: Keeper, watch: Watch) -> list[PhaseReport]:
         """Steps 1 to 5; what it costs is remembered."""
-        reports = Phases(keeper, watch).run(from_nothing(stratum, self.state, "bootstrap"))
+        reports = Phases(keeper, watch, anew=True).run(from_nothing(stratum, self.state, "bootstrap"))
         self.bootstraps[stratum.relations] = cost(reports)
         return reports
 
@@ -99,6 +99,8 @@ class Elastic:
         self.choice = Choice(stratum.index, self.name, "update")
         try:
             return Phases(keeper, watch, allowed).run(*tasks)  # step 15
+        except Misled:
+            raise
         except Abandoned as given_up:
             why = f"bootstrap: the update was abandoned, having cost more than {allowed:,}"
             self.choice = Choice(stratum.index, self.name, why)

@@ -66,8 +66,9 @@ Departures:
 - In the paper steps 5 and 6 are about what is blocked. But a branch that ends at a tuple which is still being
   checked does not wait for it: if that is blocked later, what was left behind is not, although it was given
   up for the same reason. It is deleted, and may be proved afterwards, or follow from what comes back
-  (`tests/maintain/test_swaps.py`). Here all that is deleted is looked at.
-- In the own stratum A is empty until step 5; steps 12 and 15 leave it out there.
+  (`tests/maintain/test_once_wrong.py`). Here all that is deleted is looked at.
+- In the own stratum A is empty until step 5; steps 12 and 15 leave it out there. In step 7 it has what step 5
+  has put there, where DRed reads I - D.
 - E stands for the explicit facts after the commit (E - E⁻ in the paper), so a newly explicit fact
   that held before is proved at once.
 - Rule changes as in `dred.py`. Proofs use the rules that were there before: what follows by an
@@ -120,7 +121,7 @@ class FBF:
             delete_unproved(change, self.depth),  # step 4
             _restore(change),  # step 5
             _rederive(change),  # step 6
-            insert(change, ranks=False),  # step 7
+            insert(change, ranks=False, own=I - (D - A)),  # step 7
         )
 
 

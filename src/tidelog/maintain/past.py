@@ -6,7 +6,8 @@ that hit the same tuples cost less together, and losses that leave a tuple witho
 
 Costs differ by orders of magnitude from one fact to the next, so what a change has cost *of late*
 is a mean of logarithms, in which an update of several facts weighs up to three times as much: one bad fact
-does not spoil the others. An update of few changes is always tried, if only for a short time.
+does not spoil the others. An update of few changes is tried unless they are more than half of what there
+is, if only for a short time.
 
 Of an update that was abandoned, the next one like it is expected to take what was foreseen of it, and half as
 long again as it had taken at least. If it is tried nevertheless and comes to an end, what it takes replaces

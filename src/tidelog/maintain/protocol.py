@@ -10,16 +10,18 @@ turns, and a change of kind means starting the stratum anew (`update.py` has the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
 from tidelog.plan.executor import Task as Materialising
 from tidelog.plan.executor import Watch
-from tidelog.plan.maintenance import Abandoned, Keeper, Maintaining, PhaseReport
+from tidelog.plan.maintenance import Abandoned, Keeper, Maintaining, PhaseReport, Redeem, Steps, Sweep
 from tidelog.program.model import Negative, Positive, Relation, Rule, Stratum
 from tidelog.program.strata import body_relations
+from tidelog.syntax.errors import EvaluationError
 
 Work = Maintaining | Materialising
 
@@ -128,11 +130,33 @@ class Choice:
     why: str
 
 
-class Phases:
-    """Runs tasks one after the other within one budget, and keeps their reports."""
+class Misled(Abandoned):
+    """An expression has failed on values that need not be together, neither before the commit nor after it.
 
-    def __init__(self, keeper: Keeper, watch: Watch, budget: int | None = None) -> None:
-        self.keeper, self.watch, self.budget = keeper, watch, budget
+    Tasks of an update join what is gone with what is new, to find out what holds up what. Whether the commit
+    fails is known when the stratum is started anew.
+    """
+
+
+@contextmanager
+def misleading() -> Iterator[None]:
+    """Run a task of an update of a recursive stratum. Raises Misled where an expression fails."""
+    try:
+        yield
+    except EvaluationError as error:
+        raise Misled from error
+
+
+class Phases:
+    """Runs tasks one after the other within one budget, and keeps their reports.
+
+    `anew`: they start a stratum, and look at nothing but what is there after the commit.
+    """
+
+    def __init__(
+        self, keeper: Keeper, watch: Watch, budget: int | None = None, *, anew: bool = False
+    ) -> None:
+        self.keeper, self.watch, self.budget, self.anew = keeper, watch, budget, anew
         self.reports: list[PhaseReport] = []
 
     def run(self, *tasks: Work, phase: str = "") -> list[PhaseReport]:
@@ -142,7 +166,9 @@ class Phases:
             try:
                 if left is not None and left < 0:
                     raise Abandoned
-                report = self.keeper.keep_going(task, self.watch, left)
+                exact = self.anew or not isinstance(task, Sweep | Redeem | Steps)
+                with nullcontext() if exact else misleading():
+                    report = self.keeper.keep_going(task, self.watch, left)
             except Abandoned as given_up:
                 given_up.reports[:0] = self.reports
                 raise

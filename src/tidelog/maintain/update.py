@@ -46,7 +46,7 @@ from tidelog.maintain.counting import Counts
 from tidelog.maintain.dred import DRed
 from tidelog.maintain.groups import Groups
 from tidelog.maintain.notes import USELESS, Note, Unfit, stratum_of
-from tidelog.maintain.protocol import Algorithm, Choice, StratumChange, in_vain, renewal
+from tidelog.maintain.protocol import Algorithm, Choice, Misled, StratumChange, in_vain, renewal
 from tidelog.maintain.ranked import Ranked
 from tidelog.maintain.seminaive import Recompute, StratumWatch, unwatched
 from tidelog.plan.executor import Progress
@@ -57,6 +57,7 @@ from tidelog.program.strata import body_relations
 
 LOG = logging.getLogger("tidelog")
 WORTH_PREPARING = 10_000  # tuples
+MISLED = "met values on which a rule fails, and which need not be there"
 
 
 @dataclass(frozen=True)
@@ -323,10 +324,11 @@ class Maintenance:
                 if choice is not None:
                     chosen = "" if choice.algorithm == algorithm.name else f"{choice.algorithm}: "
                     why = chosen + choice.why
-            except Abandoned as given_up:  # without a budget: it is the keeper that gives up
+            except Abandoned as given_up:  # without a budget: Misled, or it is the keeper that gives up
                 keeper.undo(stratum.relations)
                 phases = [in_vain(given_up), *renewal(algorithm, stratum, keeper, watch_task)]
-                why = "started anew, as the update outgrew the driver"
+                misled = isinstance(given_up, Misled)
+                why = f"started anew, as the update {MISLED if misled else 'outgrew the driver'}"
         else:
             phases = renewal(algorithm, stratum, keeper, watch_task)
             self._started.append(stratum)

@@ -83,7 +83,8 @@ Task = Derive | Fixpoint | Group
 class Progress:
     """A moment of a running task: rounds finished and tuples derived so far.
 
-    `share` is the part of its changes that a gradual task (see `plan.maintenance`) has taken up.
+    `share` is the part of its changes that a gradual task (see `plan.maintenance`) has taken up, or of what
+    was deleted that rederivation has looked at.
     """
 
     round: int

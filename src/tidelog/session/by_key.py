@@ -27,6 +27,13 @@ def replaced(keys: Keys, relation: Relation, rows: Iterable[Row]) -> tuple[list[
 
 def delete_keys(keys: Keys, relation: Relation, given: Iterable[object]) -> tuple[list[Row], int]:
     """The rows of some keys, which are taken away, and how many keys had none."""
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        what = "values" if len(relation.key) == 1 else "tuples"
+        raise data_error(
+            "TL0504",
+            f"cannot delete from {relation.name}: {shown(given)} is not a collection of keys",
+            hint=f"give a list of {what}: {_what_a_key_is(relation)}",
+        )
     keyed = keys.of(relation)
     wanted = [_key(keyed, key) for key in given]
     found = [keys.put(keyed, key, None) for key in wanted]
@@ -36,6 +43,12 @@ def delete_keys(keys: Keys, relation: Relation, given: Iterable[object]) -> tupl
 
 def modified(keys: Keys, relation: Relation, key: object, values: Mapping[str, object]) -> tuple[Row, Row]:
     """The row of a key, and what it becomes with other values in some columns."""
+    if not isinstance(values, Mapping):
+        raise data_error(
+            "TL0504",
+            f"cannot modify {relation.name}: {shown(values)} is not a mapping from columns to values",
+            hint=f'write {{"{relation.columns[-1].name}": ...}}',
+        )
     keyed = keys.of(relation)
     wanted = _key(keyed, key)
     old = keyed.get(wanted)
@@ -74,8 +87,7 @@ def _key(keyed: KeyedRows, given: object) -> Key:
     values = tuple(given) if isinstance(given, tuple | list) and not is_one else (given,)
     problems = Problems(f"no key of {relation.name}", "TL0504", "wrong")
     if len(values) != len(columns):
-        names = ", ".join(f"{c.name}: {c.type}" for c in columns)
-        problems.add(f"key {shown(given)}", f"a key has {len(columns)} values ({names})")
+        problems.add(f"key {shown(given)}", _what_a_key_is(relation))
         problems.raise_if_any()
     found: list[Value] = []
     for place, value in zip(relation.key, values, strict=True):
@@ -86,6 +98,12 @@ def _key(keyed: KeyedRows, given: object) -> Key:
             problems.add(f"key {shown(given)}", told)
     problems.raise_if_any()
     return keyed.as_key(found)
+
+
+def _what_a_key_is(relation: Relation) -> str:
+    columns = [relation.columns[i] for i in relation.key]
+    names = ", ".join(f"{c.name}: {c.type}" for c in columns)
+    return f"a key has {len(columns)} value{'' if len(columns) == 1 else 's'} ({names})"
 
 
 def _value(value: object, column: Column) -> Value:

@@ -121,7 +121,7 @@ class Commits:
             if commit:
                 self._commit(transaction)
         finally:
-            transaction.release()
+            transaction.end()
         if commit:
             self.subscriptions.deliver()
 
@@ -133,7 +133,9 @@ class Commits:
             batch = transaction.batch
             last = None if batch is None else self.batches.get(batch.stream)
             if batch is not None and last is not None and batch.number <= last.number:
-                return transaction.committed(*self._nothing(self.state.version))
+                changes, report = self._nothing(self.state.version)
+                with Uninterrupted():
+                    return transaction.committed(changes, report)
             if self.backend is None and (self.opened is not None or not definition.silent):
                 self.started()
             if transaction.rules.any or transaction.types:
@@ -188,8 +190,8 @@ class Commits:
                     self.batches[work.batch.stream] = work.batch
                 if transaction is not None:
                     self.keys.keep()
-                    transaction.committed(changes, report)
                     self.subscriptions.put(changes, concerned)
+                    transaction.committed(changes, report)  # from here on another thread may write
                 done = True
             if self.opened is not None and transaction is not None:
                 cast("Stored", backend).settle()

@@ -378,5 +378,6 @@ def _rules(
 
 def _end(writer: Writer, keys: Keys) -> None:
     """The end of a transaction: what it did to the keys and has not committed is undone."""
-    keys.undo()
-    writer.end()
+    with Uninterrupted():
+        keys.undo()
+        writer.end()

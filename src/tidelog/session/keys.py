@@ -2,7 +2,8 @@
 
 For each relation with a key there is a dictionary of its explicit rows. A transaction works on
 it directly, because what it asks for has to count what it did before; every change is written
-down, so that it can be taken back.
+down, so that it can be taken back. It is written down before it is made, and crossed out after it
+has been taken back: an interrupt in between does no harm, as taking it back twice is the same as once.
 """
 
 from __future__ import annotations
@@ -42,12 +43,11 @@ class KeyedRows:
         """Whether two rows are stored as one."""
         return one == other if not self._floats else [*map(_stored, one)] == [*map(_stored, other)]
 
-    def put(self, key: Key, row: Row | None) -> Row | None:
-        """Set or remove the row of a key; the row that was there."""
-        before = self._rows.pop(key, None)
+    def put(self, key: Key, row: Row | None) -> None:
+        """Set or remove the row of a key."""
+        self._rows.pop(key, None)
         if row is not None:
             self._rows[key] = row
-        return before
 
     def all(self) -> list[Key]:
         """All keys there are."""
@@ -65,14 +65,15 @@ class Keys:
         """The rows of a relation that has a key."""
         found = self._relations.get(relation.name)
         if found is None:
+            self._journal.append(lambda: self._relations.pop(relation.name, None))
             found = self._relations[relation.name] = KeyedRows(relation)
-            self._journal.append(lambda: self._relations.pop(relation.name))
         return found
 
     def put(self, rows: KeyedRows, key: Key, row: Row | None) -> Row | None:
         """Set or remove a row, so that it can be undone; the row that was there."""
-        before = rows.put(key, row)
+        before = rows.get(key)
         self._journal.append(lambda: rows.put(key, before))
+        rows.put(key, row)
         return before
 
     def insert(self, relation: Relation, rows: Iterable[Row]) -> None:
@@ -122,7 +123,8 @@ class Keys:
     def undo(self, mark: int = 0) -> None:
         """Take back what was done since a moment, or since the last commit."""
         while len(self._journal) > mark:
-            self._journal.pop()()
+            self._journal[-1]()
+            self._journal.pop()
 
     def keep(self) -> None:
         """What was done stands."""

@@ -61,6 +61,8 @@ class Maintained:
         definition, stored = work.new, self._stored
         strata = definition.strata
         with Uninterrupted():
+            if self._begun:  # a second interrupt has kept the commit before from being rolled back
+                self.rollback()
             self._begun = True
             maintenance.begin(strata)
         self._next = stored

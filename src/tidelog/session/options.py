@@ -60,13 +60,13 @@ def check_engine(engine: str, spark: object | None) -> None:
 
 def check_choice(algorithm: str, policy: str) -> None:
     """Raise TidelogError for names that are none."""
-    from tidelog.maintain.algorithms import ALGORITHMS, named
+    from tidelog.maintain.algorithms import CHOICES, named
     from tidelog.maintain.auto import POLICIES
 
     try:
         named(algorithm)
     except (TypeError, ValueError):
-        raise no_choice("algorithm", algorithm, tuple(ALGORITHMS)) from None
+        raise no_choice("algorithm", algorithm, CHOICES) from None
     if policy not in POLICIES:
         raise no_choice("policy", policy, POLICIES)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self, SupportsIndex, cast
 
+from tidelog.execute.uninterrupted import Uninterrupted
 from tidelog.io.facts import Facts, read_facts
 from tidelog.io.places import Place, find_facts
 from tidelog.io.plain import PlainRows, Row, rows_of_table
@@ -75,7 +76,7 @@ class Transaction:
         self.batch = batch
         self._definition = definition
         self._keys = keys
-        self._open = True
+        self._open, self._committing = True, False
         self._changes: ChangeSet | None = None
         self._report: Reporting | None = None
         self.release: Callable[[], object] = lambda: None  # gives the turn to write back, once
@@ -412,24 +413,35 @@ class Transaction:
         return self._report.get()
 
     def committed(self, changes: ChangeSet, report: Reporting) -> None:
-        """Told by the database when the changes are made."""
+        """Told by the database when the changes are made, where no interrupt comes between."""
         self._changes, self._report = changes, report
+        self.end()
+
+    def end(self) -> None:
+        """Be over and give the turn to write back: an interrupt comes before both or after both."""
+        with Uninterrupted():
+            self._open = False
+            self.release()
 
     def commit(self) -> ChangeSet:
         """Make the changes. When it returns, the answers are current; when it raises, nothing has changed."""
         self._check_open()
-        self._open = False
-        self._home.finish(self, commit=True)
+        try:
+            self._committing = True
+            self._home.finish(self, commit=True)
+        finally:
+            self._committing = False
+            if self._open:  # an interrupt came before the end
+                self.end()
         return self.changes
 
     def rollback(self) -> None:
         """Forget the changes."""
         self._check_open()
-        self._open = False
         self._home.finish(self, commit=False)
 
     def _check_open(self) -> None:
-        if not self._open:
+        if not self._open or self._committing:
             raise ended()
 
     def __enter__(self) -> Self:
@@ -439,12 +451,14 @@ class Transaction:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if not self._open:
-            return
-        if kind is None:
-            self.commit()
-        else:
-            self.rollback()
+        try:
+            if self._open and kind is None:
+                self.commit()
+            elif self._open:
+                self.rollback()
+        finally:
+            if self._open:  # an interrupt came before the end
+                self.rollback()
 
 
 def _verb(insert: bool) -> str:

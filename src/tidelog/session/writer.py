@@ -50,7 +50,6 @@ class Writer:
             raise TidelogError("error[TL0508]: a transaction is open: commit it or roll it back first")
 
     def end(self) -> None:
-        """Give it back."""
-        with Uninterrupted():
-            self._holder = None
-            self._lock.release()
+        """Give it back; where no interrupt comes between."""
+        self._holder = None
+        self._lock.release()

@@ -17,6 +17,7 @@ from tidelog.execute.local.fixpoint import Run
 from tidelog.execute.local.groups import group
 from tidelog.execute.local.memory import Cells, is_compiled, keep_memory
 from tidelog.execute.local.relation import StoredRelation
+from tidelog.execute.uninterrupted import Uninterrupted
 from tidelog.plan.executor import (
     Derive,
     Fixpoint,
@@ -37,6 +38,16 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("tidelog")
 WORTH_SHARING = 50_000  # below this, handing out work costs more than it saves
+
+
+def polling(watch: Watch, held: Uninterrupted) -> Watch:
+    """Tell of progress, and then let an interrupt come that was held back."""
+
+    def told(progress: Progress) -> None:
+        watch(progress)
+        held.poll()
+
+    return told
 
 
 class LocalExecutor:
@@ -64,14 +75,19 @@ class LocalExecutor:
     def insert(self, relation: str, rows: pa.Table) -> int:
         """Add rows; the number that were new."""
         stored = self.relations[relation]
-        columns = [
-            self.codes.from_arrow(rows.column(i), column.type)
-            for i, column in enumerate(stored.relation.columns)
-        ]
-        return stored.insert(columns, rows.num_rows)
+        with Uninterrupted():
+            columns = [
+                self.codes.from_arrow(rows.column(i), column.type)
+                for i, column in enumerate(stored.relation.columns)
+            ]
+            return stored.insert(columns, rows.num_rows)
 
     def run(self, task: Task, watch: Watch = unwatched) -> TaskReport:
-        """Run a task."""
+        """Run a task; an interrupt comes when `watch` is told of progress, and never in between."""
+        with Uninterrupted() as held:
+            return self._carry_out(task, polling(watch, held))
+
+    def _carry_out(self, task: Task, watch: Watch) -> TaskReport:
         match task:
             case Derive(forms):
                 heads = tuple(dict.fromkeys(form.rule.head.relation for form in forms))

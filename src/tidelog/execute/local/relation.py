@@ -188,8 +188,9 @@ class StoredRelation:
         return resting.keys()
 
     def _list_indexes(self) -> None:
-        self._index_list = np.array([i.address for i in self.indexes.values()] or [0], np.int64)
-        self.record[at.INDEXES] = self._index_list.ctypes.data
+        addresses = np.array([i.address for i in self.indexes.values()] or [0], np.int64)
+        self.record[at.INDEXES] = addresses.ctypes.data  # before the old array goes
+        self._index_list = addresses
         self.record[at.INDEX_COUNT] = len(self.indexes)
 
     def _fill(self, index: Index) -> None:

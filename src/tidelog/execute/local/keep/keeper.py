@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tidelog.execute.local import rounds
-from tidelog.execute.local.executor import WORTH_SHARING, LocalExecutor
+from tidelog.execute.local.executor import WORTH_SHARING, LocalExecutor, polling
 from tidelog.execute.local.keep import ending, facts, renewal, saving, traces
 from tidelog.execute.local.keep import layout as at
 from tidelog.execute.local.keep.delta import CellDelta
@@ -73,12 +73,13 @@ class LocalKeeper(LocalExecutor):
 
     def create(self, relation: Relation) -> None:
         """Make an empty relation."""
-        if relation.name in self.relations:
-            self.drop(relation.name)
-        super().create(relation)
-        self._forget_tasks()
-        if self._underway:
-            self._fresh.add(relation.name)
+        with Uninterrupted():
+            if relation.name in self.relations:
+                self.drop(relation.name)
+            super().create(relation)
+            self._forget_tasks()
+            if self._underway:
+                self._fresh.add(relation.name)
 
     def ledger(self, relation: str) -> Ledger:
         """What is known of a relation's rows."""
@@ -93,12 +94,13 @@ class LocalKeeper(LocalExecutor):
 
     def drop(self, relation: str) -> None:
         """Forget a relation; a rollback brings it back."""
-        self._renewals.put_back(relation)  # a rollback brings back what was there before it was renewed
-        gone = self.relations.pop(relation), self._ledgers.pop(relation, None)
-        if self._underway and relation not in self._fresh:
-            self._dropped[relation] = gone
-        self._fresh.discard(relation)
-        self._forget_tasks()
+        with Uninterrupted():
+            self._renewals.put_back(relation)  # a rollback brings back what was there before it was renewed
+            gone = self.relations.pop(relation), self._ledgers.pop(relation, None)
+            if self._underway and relation not in self._fresh:
+                self._dropped[relation] = gone
+            self._fresh.discard(relation)
+            self._forget_tasks()
 
     def _forget_tasks(self) -> None:
         self._compiled.clear()
@@ -178,9 +180,10 @@ class LocalKeeper(LocalExecutor):
 
     def undo(self, relations: Sequence[str]) -> None:
         """Take back what tasks did to relations in this commit."""
-        for name in relations:
-            if not ending.take_back_tasks(self.ledger(name).stored.address):
-                raise MemoryError
+        with Uninterrupted():
+            for name in relations:
+                if not ending.take_back_tasks(self.ledger(name).stored.address):
+                    raise MemoryError
 
     def derives(self, relations: Sequence[str]) -> None:
         """Say which relations rules derive into: said when rules change, so tasks change too."""
@@ -192,15 +195,15 @@ class LocalKeeper(LocalExecutor):
     def assert_rows(self, relation: str, rows: Sequence[Row] | pa.Table) -> int:
         """Make rows explicit; how many were not."""
         stored = self.relations[relation]
-        packed, count = self._pack(stored, rows)
-        if len(stored) == 0 and count >= COMPACT_FROM:
-            with Uninterrupted():
+        with Uninterrupted():
+            packed, count = self._pack(stored, rows)
+            if len(stored) == 0 and count >= COMPACT_FROM:
                 new = self._assert_all(relation, stored, packed)
-        else:
-            self.ledger(relation).need_map()
-            derived = relation in self._derived
-            new = int(facts.assert_packed(stored.address, packed.ctypes.data, count, derived))
-        self.told.asserted[relation] += check_rows(new, relation)
+            else:
+                self.ledger(relation).need_map()
+                derived = relation in self._derived
+                new = int(facts.assert_packed(stored.address, packed.ctypes.data, count, derived))
+            self.told.asserted[relation] += check_rows(new, relation)
         return new
 
     def _assert_all(self, relation: str, stored: StoredRelation, packed: Cells) -> int:
@@ -221,11 +224,12 @@ class LocalKeeper(LocalExecutor):
     def retract_rows(self, relation: str, rows: Sequence[Row] | pa.Table) -> int:
         """Make rows no longer explicit; how many were."""
         stored = self.relations[relation]
-        self.ledger(relation).need_map()
-        packed, count = self._pack(stored, rows)
-        derived = relation in self._derived
-        gone = int(facts.retract_packed(stored.address, packed.ctypes.data, count, derived))
-        self.told.retracted[relation] += check_rows(gone, relation)
+        with Uninterrupted():
+            self.ledger(relation).need_map()
+            packed, count = self._pack(stored, rows)
+            derived = relation in self._derived
+            gone = int(facts.retract_packed(stored.address, packed.ctypes.data, count, derived))
+            self.told.retracted[relation] += check_rows(gone, relation)
         return gone
 
     def _pack(self, stored: StoredRelation, rows: Sequence[Row] | pa.Table) -> tuple[Cells, int]:
@@ -262,7 +266,11 @@ class LocalKeeper(LocalExecutor):
     def keep_going(
         self, task: Maintaining | Materialising, watch: Watch = unwatched, budget: int | None = None
     ) -> PhaseReport:
-        """Run a task."""
+        """Run a task; an interrupt comes when `watch` is told of progress, and never in between."""
+        with Uninterrupted() as held:
+            return self._keep_going(task, polling(watch, held), budget)
+
+    def _keep_going(self, task: Maintaining | Materialising, watch: Watch, budget: int | None) -> PhaseReport:
         started = time.perf_counter()
         if isinstance(task, Derive | Fixpoint | Group):
             plain = self.run(task, watch)
@@ -287,12 +295,13 @@ class LocalKeeper(LocalExecutor):
 
     def prepare(self, tasks: Sequence[Maintaining | Materialising]) -> None:
         """Make the indexes that tasks will need, and load the kernels: these, and those of a renewal."""
-        for task in tasks:
-            if not isinstance(task, Derive | Fixpoint | Group | Regroup):
-                running = self._running(task)
-                running.reset(None)
-                running.load()
-        self._renewals.load()
+        with Uninterrupted():
+            for task in tasks:
+                if not isinstance(task, Derive | Fixpoint | Group | Regroup):
+                    running = self._running(task)
+                    running.reset(None)
+                    running.load()
+            self._renewals.load()
 
     def _ready(self, task: Maintaining, budget: int | None) -> Running:
         """The compiled task, with its indexes, ready to run; the time that these take is kept."""

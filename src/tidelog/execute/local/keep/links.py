@@ -67,7 +67,10 @@ from tidelog.execute.local.tupleset import (
 )
 
 LONG = 64  # entries: fewer are always moved
-PATIENCE = 4
+# Of one entry in a pass over its bucket, in entries moved up: a pass looks up the marks of each row, which
+# lie anywhere, where a move reads on. Moves pay for passes, so that those which find little to take out look
+# at a quarter as many entries as were moved, at most.
+PASS_COST = 4
 
 
 @kernel
@@ -198,7 +201,7 @@ def leave_index(index: int, row: int, number: int, key: int, marks: int, moved: 
     position = before(entries, count, 8 * words, number)
     if position == count or load32(entries + 8 * words * position) != number:
         return moved
-    together = marks != 0 and count > LONG and moved > PATIENCE * count
+    together = marks != 0 and count > LONG and moved > PASS_COST * count
     left = 0 if together else position
     for entry in range(left if together else position + 1, count):
         if together and not holds_after(load16(marks + 2 * load32(entries + 8 * words * entry))):
@@ -207,7 +210,7 @@ def leave_index(index: int, row: int, number: int, key: int, marks: int, moved: 
             set_word(entries, words * left + w, word(entries, words * entry + w))
         left += 1
     shrink(index, slot, count, left)
-    return moved - PATIENCE * count if together else moved + count - 1 - position
+    return moved - PASS_COST * count if together else moved + count - 1 - position
 
 
 @kernel

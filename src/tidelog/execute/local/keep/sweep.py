@@ -345,6 +345,7 @@ def redeem(
         ledger = word(relations[number], LEDGER)
         while word(run, R_POSITION) < word(ledger, TOUCHED_ROWS + LIST_COUNT):
             row = word(word(ledger, TOUCHED_ROWS), word(run, R_POSITION))
+            prefetch_row(relations[number], TOUCHED_ROWS, word(run, R_POSITION) + AHEAD)
             marks = marks_of(ledger, row)
             rank = -1
             if word(run, R_WORK) > word(run, R_BUDGET):

@@ -177,8 +177,11 @@ class Running:
                 )
             else:
                 raise MemoryError(f"out of memory while keeping {', '.join(self.names)}")
-            share = 0.5 ** int(self.run[at.R_PORTION])
-            watch(Progress(int(self.run[at.R_ROUNDS]), int(self.run[at.R_NEW]), share))
+            watch(Progress(int(self.run[at.R_ROUNDS]), int(self.run[at.R_NEW]), self.share()))
+
+    def share(self) -> float:
+        """The part of its changes that it has taken up."""
+        return float(0.5 ** int(self.run[at.R_PORTION]))
 
     def answer(self, cursor: int) -> None:
         """Compute the value that the cursor at an address has stopped for."""
@@ -263,6 +266,12 @@ class RunningRedeem(Running):
         self.task, self.ranks = task, task.ranks
         self.forms, self.owners = self.group(task.forms, backward=True)
         self.finish()
+
+    def share(self) -> float:
+        """How much of what was touched it has looked at: the next higher power of two, as in portions."""
+        touched = [self.keeper.ledger(name).touched for name in self.names]
+        done = sum(touched[: self.run[at.R_RELATION]]) + int(self.run[at.R_POSITION])
+        return min(0.5**portion for portion in range(PORTIONS + 1) if done <= sum(touched) * 0.5**portion)
 
     def load(self) -> None:
         """Rederive nothing."""
