@@ -56,7 +56,7 @@ def test_java_hears_of_it_too(pipeline: subprocess.Popen[str], tmp_path: Path) -
     os.killpg(pipeline.pid, signal.SIGTERM)
     said = pipeline.communicate(timeout=120)[1]
     assert pipeline.returncode == 0, said
-    assert said.endswith("stopped at version 1\n")  # after what PySpark may say of Java
+    assert "stopped at version 1" in said.splitlines()  # before or after what PySpark may say of Java
     assert list((tmp_path / "tmp").glob("tidelog-*")) == []
 
 
