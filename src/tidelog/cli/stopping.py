@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import logging
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from socketserver import BaseServer
 from types import TracebackType
+from typing import Any
 
 TERMINATED = 143
 
@@ -20,6 +23,14 @@ class Stopping:
     def __enter__(self) -> Stopping:
         self._before = signal.signal(signal.SIGTERM, self._ask)
         logging.getLogger().addFilter(self._worth_saying)
+        told = self._told = BaseServer.handle_error
+
+        def tell(server: BaseServer, request: Any, address: Any) -> None:
+            """Of a server of PySpark's, all but that Java hung up."""
+            if not self._expected(sys.exception()):
+                told(server, request, address)
+
+        BaseServer.handle_error = tell  # type: ignore[method-assign]
         return self
 
     def __exit__(
@@ -27,10 +38,11 @@ class Stopping:
     ) -> None:
         signal.signal(signal.SIGTERM, self._before)
         logging.getLogger().removeFilter(self._worth_saying)
+        BaseServer.handle_error = self._told  # type: ignore[method-assign]
 
     def _worth_saying(self, record: logging.LogRecord) -> bool:
-        """All but that PySpark was interrupted while it waited for Java."""
-        return not (self.asked and record.exc_info and record.exc_info[0] is KeyboardInterrupt)
+        """All but that PySpark was interrupted while it waited for Java, or that Java has gone."""
+        return not (record.exc_info and self._expected(record.exc_info[1]))
 
     def _ask(self, *_: object) -> None:
         if not self.asked:  # what is being ended is not interrupted again
@@ -54,6 +66,10 @@ class Stopping:
         if isinstance(error, KeyboardInterrupt):
             return True
         return self.asked and any(_of_java(cause) for cause in _causes(error))
+
+    def _expected(self, error: BaseException | None) -> bool:
+        """Whether an error is what stopping brings with it."""
+        return self.asked and error is not None and self.explains(error)
 
 
 def _of_java(error: BaseException) -> bool:
