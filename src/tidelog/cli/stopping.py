@@ -30,7 +30,7 @@ class Stopping:
             if not self._expected(sys.exception()):
                 told(server, request, address)
 
-        BaseServer.handle_error = tell  # type: ignore[method-assign]
+        BaseServer.handle_error = tell  # type: ignore[assignment, method-assign]
         return self
 
     def __exit__(
