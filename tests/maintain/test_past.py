@@ -6,21 +6,21 @@ import pytest
 
 from tidelog.maintain.past import (
     AGAIN,
+    ANYWAY_SECONDS,
     COMPARED,
-    DROPPED,
+    DROPPED_SECONDS,
     FALLING,
     FASTEST,
+    FEW_SHARE,
     FIRST_SHARE,
-    GLANCE,
-    HOPEFUL,
+    FORGIVING,
+    GLANCE_SHARE,
     KNOWN_SHARE,
-    LEAST,
+    LEAST_SECONDS,
     MOST_SHARE,
-    PROBE,
-    SHARE,
+    PROBE_SHARE,
     SLOWEST,
     SPEED,
-    TRIFLING,
     WORTH_SHARE,
     Allowance,
     Past,
@@ -153,10 +153,10 @@ def test_few_changes_are_always_tried() -> None:
     for _ in range(AGAIN):
         given.append(few(past))
         past.give_up(1, 0, int(given[-1] * SPEED), given[-1], 2 * given[-1], decisive=False)
-    assert given == pytest.approx([SHARE - DROPPED, PROBE, *[GLANCE] * (AGAIN - 2)])
+    assert given == pytest.approx([FEW_SHARE - DROPPED_SECONDS, PROBE_SHARE, *[GLANCE_SHARE] * (AGAIN - 2)])
     assert few(past) == pytest.approx(WORTH_SHARE)
     past.learn(1, 0, 100, 100 / SPEED)  # and one that is cheap tells
-    assert few(past) == pytest.approx(SHARE - DROPPED)
+    assert few(past) == pytest.approx(FEW_SHARE - DROPPED_SECONDS)
 
 
 @pytest.mark.parametrize("cost", [0.05, 0.1, 0.2, 0.3, 0.34])
@@ -187,13 +187,13 @@ def test_hopeless_changes_cost_little_more_than_recomputing() -> None:
 def test_little_is_not_waited_for_but_never_much_longer_than_for_recomputing() -> None:
     past = Past(0.02)
     assert past.allowed(0.02, None, 2, 0) == Allowance(KNOWN_SHARE * 0.02)
-    assert past.allowed(0.07, None, 2, 0) == Allowance(LEAST)
-    assert past.allowed(0.001, None, 2, 0) == Allowance(TRIFLING)
-    assert past.allowed(0.07, None, 1, 0) == Allowance(SHARE * 0.07 - DROPPED)
-    assert past.allowed(0.06, None, 1, 0) == Allowance(GLANCE * 0.06)
-    assert past.allowed(1.0, None, 2, 0) == Allowance(SHARE)
-    assert past.allowed(0.02, None, 1, 0) == Allowance(TRIFLING)
-    assert past.allowed(0.001, None, 100, 0) == Allowance(TRIFLING, 0.001)
+    assert past.allowed(0.07, None, 2, 0) == Allowance(LEAST_SECONDS)
+    assert past.allowed(0.001, None, 2, 0) == Allowance(ANYWAY_SECONDS)
+    assert past.allowed(0.07, None, 1, 0) == Allowance(FEW_SHARE * 0.07 - DROPPED_SECONDS)
+    assert past.allowed(0.06, None, 1, 0) == Allowance(GLANCE_SHARE * 0.06)
+    assert past.allowed(1.0, None, 2, 0) == Allowance(FEW_SHARE)
+    assert past.allowed(0.02, None, 1, 0) == Allowance(ANYWAY_SECONDS)
+    assert past.allowed(0.001, None, 100, 0) == Allowance(ANYWAY_SECONDS, 0.001)
 
 
 def test_few_changes_take_little_more_than_recomputing_with_the_indexes_they_need() -> None:
@@ -203,11 +203,11 @@ def test_few_changes_take_little_more_than_recomputing_with_the_indexes_they_nee
     assert past.leaves_time(0.051)
     assert not past.leaves_time(0.053)
     past.missing = False
-    assert few(past, changes=2) == pytest.approx(SHARE)
+    assert few(past, changes=2) == pytest.approx(FEW_SHARE)
     past.after = 0.5
     assert not past.leaves_time(0.0)
     past.missing = True
-    assert few(past, changes=2) == pytest.approx(GLANCE)
+    assert few(past, changes=2) == pytest.approx(GLANCE_SHARE)
 
 
 def test_few_changes_that_often_take_long_are_given_time() -> None:
@@ -223,7 +223,7 @@ def test_what_failed_is_not_tried_with_more() -> None:
     assert before == pytest.approx(1.5)
     assert past.allowed(1.0, before, 500, 0) is None
     past.hope(500, 0)  # so that it is tried some time
-    assert past.expected(500, 0) == pytest.approx(HOPEFUL * 1.5)
+    assert past.expected(500, 0) == pytest.approx(FORGIVING * 1.5)
     past.learn(100, 0, 2_400_000, 2_400_000 / SPEED)  # one has come to an end, and cost as much
     assert past.allowed(1.0, past.expected(500, 0), 500, 0) is not None
 
@@ -257,4 +257,4 @@ def test_recomputing_that_keeps_indexes_is_not_dearer_for_them() -> None:
     past.losing = False
     assert past.allowed(1.0, past.expected(100, 0), 100, 0) is None
     past.made_ready(0.0)  # there was little to be made
-    assert past.after == pytest.approx(HOPEFUL * 0.3)
+    assert past.after == pytest.approx(FORGIVING * 0.3)

@@ -198,10 +198,10 @@ def patiently(patience: float, chosen: Auto) -> Live:
 
 
 def test_auto_has_patience_where_rounds_cost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(past, "LEAST", 0)
-    monkeypatch.setattr(past, "TRIFLING", 0)
-    monkeypatch.setattr(past, "SHARE", 0)
-    monkeypatch.setattr(past, "GLANCE", 0)
+    monkeypatch.setattr(past, "LEAST_SECONDS", 0)
+    monkeypatch.setattr(past, "ANYWAY_SECONDS", 0)
+    monkeypatch.setattr(past, "FEW_SHARE", 0)
+    monkeypatch.setattr(past, "GLANCE_SHARE", 0)
     monkeypatch.setattr(auto, "FAR", 1e9)
     chosen = Auto()
     live = patiently(60.0, chosen)
@@ -225,10 +225,10 @@ def test_auto_does_not_try_again_at_once_what_took_too_long() -> None:
 
 
 def test_auto_abandons_an_update_that_does_not_pay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(past, "LEAST", 0)
-    monkeypatch.setattr(past, "TRIFLING", 0)
-    monkeypatch.setattr(past, "SHARE", 0)
-    monkeypatch.setattr(past, "GLANCE", 0)
+    monkeypatch.setattr(past, "LEAST_SECONDS", 0)
+    monkeypatch.setattr(past, "ANYWAY_SECONDS", 0)
+    monkeypatch.setattr(past, "FEW_SHARE", 0)
+    monkeypatch.setattr(past, "GLANCE_SHARE", 0)
     chosen = Auto()
     live = chain(chosen)
     live.commit(delete={"T": [(10, 11)]})

@@ -50,7 +50,7 @@ from tidelog.maintain.past import (
     DECISIVE,
     FAR,
     INDEXED,
-    LEAST,
+    LEAST_SECONDS,
     MANY,
     SPEED,
     Allowance,
@@ -67,9 +67,9 @@ from tidelog.program.model import Stratum
 
 POLICIES = ("auto", "incremental", "full")
 
-TRIFLE = 0.01  # of recomputing: an update that takes less, as expected, teaches nothing
+TELLING = 0.01  # of recomputing: an update that was expected to take less, and does, teaches nothing
 MUCH = 0.5  # of all below: so many changes, and recomputing is taken at once
-RETRY = 0.92  # where rounds cost: each time that recomputing is taken, an update seems so much cheaper
+FORGIVING_ROUNDS = 0.92  # where rounds cost: each time that recomputing is taken, an update seems cheaper
 ENDING = 0.4e-6  # seconds for a tuple that is lost, when the commit ends: recomputing just drops them all
 FRESH = 0.75  # of a first evaluation: what it will take when it need not ask for memory
 SLOW = 20e-6  # seconds for a rule instance: a first evaluation that took longer was compiling kernels
@@ -98,7 +98,7 @@ class Auto:
         reports = self._recompute.start(stratum, keeper, watch)
         took = stopwatch.seconds()
         if not keeper.patience:
-            took = FRESH * min(took, LEAST + SLOW * considered(reports))
+            took = FRESH * min(took, LEAST_SECONDS + SLOW * considered(reports))
         past = self._took(stratum, took)
         past.compared, past.missing = bool(keeper.patience), True
         return reports
@@ -147,7 +147,7 @@ class Auto:
             self._afterwards(change, keeper, past, lost, gained, took + keeper.preparing - prepared)
             return reports
         took = clock.spent()
-        if expected is None or max(took, expected) > TRIFLE * full:
+        if expected is None or max(took, expected) > TELLING * full:
             gone, _ = _moved(stratum, keeper)
             past.learn(lost, gained, cost(reports), took + ENDING * gone)
         if past.missing:
@@ -162,7 +162,7 @@ class Auto:
         stratum, changes, at = change.stratum, _count(number, "change"), size(number)
         expected = past.seconds.get(at)
         if expected is not None and expected > FAR * past.full:
-            past.seconds[at] = RETRY * expected
+            past.seconds[at] = FORGIVING_ROUNDS * expected
             return self._full(stratum, keeper, watch, f"{changes}: {_compared(expected, past.full)}")
         clock = Clock(keeper, watch, Allowance(max(keeper.patience, past.full)))
         try:

@@ -23,35 +23,44 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import exp, log
 
-SHARE = 0.07  # of recomputing: the time that few changes may take
-GLANCE = 0.04  # the same where too much is expected of them: the next fact may well be cheap
-FIRST_SHARE = 0.08  # the same for many changes of a size that is not known
-MOST_SHARE = 0.15  # of few changes with indexes: a fifth (docs/maintenance.md), less what noise adds
-WORTHWHILE = 0.35  # what may be expected of few changes, where they often take so long
-WORTH_SHARE = 0.4  # and what they may take then; so much is also tried again some time, as long as none
-AGAIN = 8  # has come to an end: by each update after so many that were abandoned
-PROBE = 0.16  # by the second of them
-KNOWN_SHARE = 0.2  # the least for many changes of a known size
-LEAST = 0.01  # seconds that several changes may take if they are not more than a fifth of recomputing
-TRIFLING = 0.002  # seconds that it may take in any case
-DROPPED = 0.002  # seconds that one costs besides if it is dropped: a single change has so much less
+# What few changes may take, as shares of recomputing
+FEW_SHARE = 0.07  # usually
+GLANCE_SHARE = 0.04  # where too much is expected of them: the next fact may well be cheap
+MOST_SHARE = 0.15  # with indexes: a fifth (docs/maintenance.md), less what noise adds
+WORTHWHILE = 0.35  # where they often take so long, this may be expected of them,
+WORTH_SHARE = 0.4  # and they may take this. As long as none has come to an end, so much is also given
+AGAIN = 8  # to each update after so many that were abandoned,
+PROBE_SHARE = 0.16  # and so much to the second of them
+
+# What many changes may take, as shares of recomputing
+FIRST_SHARE = 0.08  # where their size is not known
+KNOWN_SHARE = 0.2  # the least where it is
+BEARABLE = 1.0  # what may be expected of them where their size is known
+FAR = 3.0  # the same where only updates of other sizes tell
+
+# What any update may take, in seconds
+LEAST_SECONDS = 0.01  # several changes, if this is not more than a fifth of recomputing
+ANYWAY_SECONDS = 0.002  # in any case
+DROPPED_SECONDS = 0.002  # what one costs besides if it is dropped: a single change has so much less
+
+# What is expected of an update
 RECENT = 0.2  # the weight of the newest change in what a change has cost of late
 MOST_WEIGHT = 3  # an update of more changes weighs no more than so many
 MANY = 16  # changes whose costs even out
-BEARABLE = 1.0  # of recomputing: what may be expected of an update of many changes
 ADDING = 4.0  # times its share of the tuples, as a share of recomputing: what an update takes that only adds
-FAR = 3.0  # times recomputing: what updates of other sizes may tell, and one is tried nevertheless
 INVESTED = 0.5  # of what missing indexes take: the part that is not for later updates
-HOPE = 2.0  # times what is expected of an update: what it may take, within the shares above
+LEEWAY = 2.0  # times what is expected of an update: what it may take, within the shares above
 DEARER = 1.5  # what an abandoned update would have cost at least, against what it has
 DECISIVE = 0.5  # of recomputing: an update that was given so much, and given up, is far too dear
 TOO_DEAR = 6.0  # times recomputing: what is expected then
-HOPEFUL = 0.85  # each time that recomputing is taken, an update seems so much cheaper: it is tried again
-SPEED = 8_000_000.0  # tuples derived, or looked at, in a second
+FORGIVING = 0.85  # each time that recomputing is taken, an update seems so much cheaper: it is tried again
+
+# What the machine does in a second
+SPEED = 8_000_000.0  # tuples derived, or looked at
 SLOWEST, FASTEST = SPEED / 8, SPEED * 8  # what is measured beyond was a machine that did something else
-FALLING = 1_000_000.0  # tuples that an update takes away in a second, at most
-COMPARED = 80_000_000.0  # tuples compared with those before in a second
-INDEXED = 20_000_000.0  # tuples put into indexes in a second
+FALLING = 1_000_000.0  # tuples that an update takes away, at most
+COMPARED = 80_000_000.0  # tuples compared with those before
+INDEXED = 20_000_000.0  # tuples put into indexes
 
 
 @dataclass
@@ -118,39 +127,41 @@ class Past:
         expected = expected or 0.0
         if lost + gained < MANY:
             alone = lost + gained == 1
-            usual = self._allowed_few(full, expected, SHARE * full - (DROPPED if alone else 0.0), lost)
-            least = 0.0 if alone else min(LEAST, KNOWN_SHARE * full)
-            return Allowance(max(usual, least, TRIFLING))
+            usual = self._allowed_few(
+                full, expected, FEW_SHARE * full - (DROPPED_SECONDS if alone else 0.0), lost
+            )
+            least = 0.0 if alone else min(LEAST_SECONDS, KNOWN_SHARE * full)
+            return Allowance(max(usual, least, ANYWAY_SECONDS))
         known = self.knows(lost, gained)
         whole = full + (self.after if self.losing else 0.0)
         if self.missing:
             whole = max(0.0, full - INVESTED * self.after)
         bearable = BEARABLE if known or self._doubtful(lost, gained) else FAR
-        if expected > max(bearable * whole, LEAST):
+        if expected > max(bearable * whole, LEAST_SECONDS):
             return None
         if not known:
-            return Allowance(max(FIRST_SHARE * full, TRIFLING), whole)
+            return Allowance(max(FIRST_SHARE * full, ANYWAY_SECONDS), whole)
         most, least = max(full, whole), KNOWN_SHARE * full
         if self._measured(lost, gained):
-            least = max(least, min(HOPE * expected, most))
-        return Allowance(max(least, TRIFLING), most)
+            least = max(least, min(LEEWAY * expected, most))
+        return Allowance(max(least, ANYWAY_SECONDS), most)
 
     def _allowed_few(self, full: float, expected: float, usual: float, lost: int) -> float:
         """The seconds that few changes may take, once the indexes that are missing are made."""
         indexes = self.after if self.missing else 0.0
-        usual = max(min(usual, MOST_SHARE * full - indexes), GLANCE * full)
+        usual = max(min(usual, MOST_SHARE * full - indexes), GLANCE_SHARE * full)
         rate = (self.lost if lost else self.gained).get(size(1))
         if rate is not None and rate.unended:
             if rate.abandoned % AGAIN == 0:
                 return WORTH_SHARE * full
-            return max(usual, PROBE * full) if rate.abandoned == 1 else GLANCE * full
+            return max(usual, PROBE_SHARE * full) if rate.abandoned == 1 else GLANCE_SHARE * full
         if expected > WORTHWHILE * full:
-            return GLANCE * full
-        return max(usual, min(HOPE * expected, WORTH_SHARE * full))
+            return GLANCE_SHARE * full
+        return max(usual, min(LEEWAY * expected, WORTH_SHARE * full))
 
     def made_ready(self, seconds: float) -> None:
         """The indexes of updates are there; what was missing of them has taken so long to make."""
-        self.after, self.missing = max(seconds, HOPEFUL * self.after), False
+        self.after, self.missing = max(seconds, FORGIVING * self.after), False
 
     def _measured(self, lost: int, gained: int) -> bool:
         """Whether some update of that size came to an end; losses tell, if there are any."""
@@ -204,7 +215,7 @@ class Past:
         for changes, rates in ((lost, self.lost), (gained, self.gained)):
             rate = _nearest(rates, at)
             if changes and rate is not None and (at in rates or rate.unended):
-                rate.each *= HOPEFUL
+                rate.each *= FORGIVING
 
 
 def _nearest(rates: Mapping[int, Rate], at: int) -> Rate | None:
