@@ -320,6 +320,10 @@ class _Histories(Generator):
             return [insert, delete]
         if chance < 0.44:
             return [Delete(relation.name, row) for row in known]
+        if chance < 0.52 and row and row in known:  # so that what comes back is joined with what is new
+            place = self.random.randrange(len(row))
+            other = (*row[:place], self.value(relation.types[place]), *row[place + 1 :])
+            return [delete, Insert(relation.name, other)]
         return [delete if row in known and self.random.random() < 0.85 else insert]
 
     def failing(self, state: State) -> list[Operation]:
