@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from tidelog.execute.uninterrupted import Uninterrupted
 from tidelog.syntax.errors import UnsupportedError
 
 if TYPE_CHECKING:
@@ -30,14 +31,15 @@ def open_executor(
     With `keep` it is one that keeps answers current (a `Keeper`), if this executor can.
     """
     match name:  # imported only when asked for: each brings its own heavy dependencies
-        case "local" if keep:
-            from tidelog.execute.local.keep.keeper import LocalKeeper
-
-            return LocalKeeper(threads)
         case "local":
-            from tidelog.execute.local.executor import LocalExecutor
+            with Uninterrupted():  # what is half imported cannot be imported again
+                if keep:
+                    from tidelog.execute.local.keep.keeper import LocalKeeper
 
-            return LocalExecutor(threads)
+                    return LocalKeeper(threads)
+                from tidelog.execute.local.executor import LocalExecutor
+
+                return LocalExecutor(threads)
         case "spark" if keep:
             from tidelog.execute.spark.keep.keeper import SparkKeeper
 

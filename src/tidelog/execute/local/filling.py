@@ -27,12 +27,15 @@ from tidelog.execute.local.layout import (
     CARRIED_COLUMNS,
     CARRIED_COUNT,
     ENTRY_WORDS,
+    FREE,
     INDEX_SIZE,
     INDEX_SLOTS,
+    INDEX_WORDS,
     KEY_COLUMNS,
     KEY_COUNT,
     KEYS,
     POOL,
+    POOL_USED,
     RELATION,
     ROWS,
     SLOT_WORDS,
@@ -68,14 +71,13 @@ def extend_index(index: int, upto: int) -> bool:
         return False
     done = append(index, upto, key)
     release(key)
-    if done:
-        set_word(index, UPTO, upto)
-    return done
+    set_word(index, UPTO, done)
+    return bool(done == upto)
 
 
 @kernel
-def append(index: int, upto: int, key: int) -> bool:
-    """Add rows one by one, from the first that is not in the index. False: no memory."""
+def append(index: int, upto: int, key: int) -> int:
+    """Add rows one by one, from the first that is not in the index. Where it ends: earlier without memory."""
     relation = word(index, RELATION)
     row_bytes = 8 * word(relation, WORDS)
     rows = word(relation, ROWS)
@@ -83,13 +85,13 @@ def append(index: int, upto: int, key: int) -> bool:
         row = rows + row_bytes * number
         slot = slot_of_row(index, row, key)
         if slot == 0:
-            return False
+            return number
         entry = room_for_one_more(index, slot, load64(slot) & LOW)
         if entry == 0:
-            return False
+            return number
         store64(slot, load64(slot) + 1)
         write_entry(index, entry, number, row)
-    return True
+    return upto
 
 
 @kernel
@@ -113,8 +115,22 @@ def build(index: int, upto: int, omitted: int) -> bool:
             write_many(index, upto, omitted, key)
         end_buckets(index)
         set_word(index, UPTO, upto)
+    else:
+        forget_entries(index)
     release(key)
     return done
+
+
+@kernel
+def forget_entries(index: int) -> None:
+    """Have nothing in an index that was empty, where there is no memory to fill it."""
+    slots = word(index, INDEX_SLOTS)
+    for w in range(word(index, INDEX_SIZE) * word(index, SLOT_WORDS)):
+        set_word(slots, w, 0)
+    for field in range(FREE, INDEX_WORDS):
+        set_word(index, field, 0)
+    set_word(index, KEYS, 0)
+    set_word(index, POOL_USED, 0)
 
 
 @inlined

@@ -59,7 +59,8 @@ POOL_CAPACITY = 12
 UPTO = 13  # rows that are in the index
 EXPECTED_SLOTS = 14  # since it was emptied: it grows to these sizes at once
 EXPECTED_ENTRIES = 15
-FREE = 16  # heads of the lists of free buckets, one for each size 2^k
+SCRATCH = 16  # address of memory for a key
+FREE = 17  # heads of the lists of free buckets, one for each size 2^k
 INDEX_WORDS = FREE + 40
 
 # --- a compiled rule form -----------------------------------------------------

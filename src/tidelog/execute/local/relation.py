@@ -44,6 +44,8 @@ class Index:
         record[at.CARRIED_COLUMNS] = self._carried_columns.ctypes.data
         record[at.ENTRY_WORDS] = (2 + len(self.carried)) // 2
         record[at.SLOT_WORDS] = slot_words
+        self._scratch = np.zeros(slot_words, np.int64)
+        record[at.SCRATCH] = self._scratch.ctypes.data
         self.be_empty()
 
     def be_empty(self, share: float = 0.0) -> None:

@@ -27,7 +27,7 @@ from tidelog.execute.local.keep.layout import (
     TRACES,
 )
 from tidelog.execute.local.keep.ledger import AHEAD, marks_of, prefetch_row, set_marks
-from tidelog.execute.local.keep.links import leave_index, leave_set, link, scratch_for_key, unlink
+from tidelog.execute.local.keep.links import leave_index, leave_set, link, unlink
 from tidelog.execute.local.keep.marks import EXPLICIT, HELD, ON_ASSERTION, holds_after
 from tidelog.execute.local.keep.rowmap import leave_map, prefetch_slot
 from tidelog.execute.local.keep.traces import copy_trace, free_trace
@@ -39,6 +39,7 @@ from tidelog.execute.local.layout import (
     INDEXES,
     LEDGER,
     ROWS,
+    SCRATCH,
     UPTO,
     WORDS,
 )
@@ -48,7 +49,6 @@ from tidelog.execute.local.memory import (
     load16,
     load32,
     load64,
-    release,
     set_word,
     store16,
     store32,
@@ -160,7 +160,7 @@ def leave_indexes_together(relation: int) -> None:
     indexes = word(relation, INDEXES)
     for which in range(word(relation, INDEX_COUNT)):
         index = word(indexes, which)
-        key = scratch_for_key(index)
+        key = word(index, SCRATCH)
         moved = 0
         for i in range(last + 1):
             number = word(rows, last - i)  # the newest first: it stands at the end of its bucket
@@ -168,7 +168,6 @@ def leave_indexes_together(relation: int) -> None:
             if not holds_after(load16(marks + 2 * number)):
                 row = word(relation, ROWS) + 8 * word(relation, WORDS) * number
                 moved = leave_index(index, row, number, key, marks, moved)
-        release(key)
 
 
 @kernel
@@ -183,11 +182,12 @@ def restore_row(ledger: int, at: int, row: int, marks: int) -> None:
 
 
 @kernel
-def take_back(relation: int) -> bool:
-    """Everything as it was when the commit began. False: no memory."""
+def take_back(relation: int) -> None:
+    """Everything as it was when the commit began. It needs no memory: there may be none left.
+
+    Indexes may have new rows or not, as far as they came.
+    """
     ledger = word(relation, LEDGER)
-    if not extend_indexes(relation):
-        return False
     begin = word(ledger, AT_BEGIN)
     rows = word(ledger, TOUCHED_ROWS)
     last = word(ledger, TOUCHED_ROWS + LIST_COUNT) - 1
@@ -206,9 +206,9 @@ def take_back(relation: int) -> bool:
     set_word(ledger, MAP_UPTO, min(begin, word(ledger, MAP_UPTO)))
     indexes = word(relation, INDEXES)
     for i in range(word(relation, INDEX_COUNT)):
-        set_word(word(indexes, i), UPTO, begin)
+        index = word(indexes, i)
+        set_word(index, UPTO, min(begin, word(index, UPTO)))
     forget_lists(ledger)
-    return True
 
 
 @kernel

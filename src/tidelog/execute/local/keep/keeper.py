@@ -167,10 +167,8 @@ class LocalKeeper(LocalExecutor):
             self._renewals.put_back(name)
         self._renewals.take_back_numbers()
         for ledger in self._ledgers.values():
-            if (ledger.touched or ledger.record[at.AT_BEGIN] != len(ledger.stored)) and not ending.take_back(
-                ledger.stored.address
-            ):
-                raise MemoryError
+            if ledger.touched or ledger.record[at.AT_BEGIN] != len(ledger.stored):
+                ending.take_back(ledger.stored.address)
         self._end()
 
     def _end(self) -> None:

@@ -35,6 +35,7 @@ from tidelog.execute.local.layout import (
     MASK,
     POOL,
     ROWS,
+    SCRATCH,
     SLOT_WORDS,
     SLOTS,
     USED,
@@ -46,8 +47,6 @@ from tidelog.execute.local.memory import (
     load16,
     load32,
     load64,
-    reallocate,
-    release,
     set_word,
     store32,
     store64,
@@ -264,12 +263,6 @@ def join_index(index: int, row: int, number: int, key: int) -> bool:
 
 
 @kernel
-def scratch_for_key(index: int) -> int:
-    """Memory for a key, to be released; a key of one column needs none."""
-    return reallocate(0, 8 * word(index, SLOT_WORDS)) if word(index, KEY_COUNT) > 1 else 0
-
-
-@kernel
 def unlink(relation: int, number: int) -> None:
     """Take a row out of the set and of all indexes; it stays among the rows."""
     row = word(relation, ROWS) + 8 * word(relation, WORDS) * number
@@ -277,9 +270,7 @@ def unlink(relation: int, number: int) -> None:
     indexes = word(relation, INDEXES)
     for i in range(word(relation, INDEX_COUNT)):
         index = word(indexes, i)
-        key = scratch_for_key(index)
-        leave_index(index, row, number, key, 0, 0)
-        release(key)
+        leave_index(index, row, number, word(index, SCRATCH), 0, 0)
 
 
 @kernel
@@ -291,11 +282,6 @@ def link(relation: int, number: int) -> bool:
     indexes = word(relation, INDEXES)
     for i in range(word(relation, INDEX_COUNT)):
         index = word(indexes, i)
-        key = scratch_for_key(index)
-        if key == 0 and word(index, KEY_COUNT) > 1:
-            return False
-        done = join_index(index, row, number, key)
-        release(key)
-        if not done:
+        if not join_index(index, row, number, word(index, SCRATCH)):
             return False
     return True
