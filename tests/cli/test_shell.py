@@ -260,10 +260,11 @@ def test_a_store_outlives_the_session(program: Path, tmp_path: Path) -> None:
     assert ended.output == "".join(f"Path{{.from = {x}, .to = {y}}}\n" for x, y in ((1, 2), (1, 3), (2, 3)))
 
 
-def test_an_unknown_algorithm(program: Path) -> None:
-    ended = shell(program, "", "--algorithm", "magic", *SLOW)
-    assert (ended.code, ended.output) == (1, "")
-    assert "magic" in ended.errors and "dred" in ended.errors
+@pytest.mark.parametrize(("option", "choice"), [("--algorithm", "dred"), ("--policy", "incremental")])
+def test_an_unknown_name(program: Path, option: str, choice: str) -> None:
+    ended = shell(program, "", option, "magic", *SLOW)
+    assert (ended.code, ended.output) == (2, "")
+    assert "magic" in ended.errors and choice in ended.errors
 
 
 def test_output_comes_before_the_next_command_does(program: Path) -> None:

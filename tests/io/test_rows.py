@@ -150,7 +150,7 @@ def test_not_a_row(row: object) -> None:
     assert error("string string", [("a", "b"), row]) == (
         "error[TL0504]: cannot insert into r: 1 wrong row\n"
         f"  --> row 2: {row!r} is not a row\n"
-        "  = hint: a row is a tuple, as in (x0, x1,)"
+        "  = hint: a row is a tuple, as in (x0, x1)"
     )
 
 
@@ -162,12 +162,24 @@ def test_not_rows(rows: object) -> None:
     )
 
 
-def test_a_table_with_some_of_the_names() -> None:
+def test_one_value_is_no_row() -> None:
+    assert error("s64", [5]).endswith("  = hint: a row is a tuple, as in (x0,)")
+
+
+def test_a_frame_that_has_no_rows_yet() -> None:
+    assert error("s64", pl.LazyFrame({"x0": [1]})) == (
+        "error[TL0504]: cannot insert into r: a LazyFrame is not a collection of rows\n"
+        "  = hint: its rows are there after `.collect()`"
+    )
+
+
+@pytest.mark.parametrize("other", ["y", "x1"])
+def test_a_table_with_some_of_the_names(other: str) -> None:
     with pytest.raises(DataError) as caught:
-        table_of_rows("r", columns("s64 s64"), pa.table({"x1": [1], "y": [2]}))
+        table_of_rows("r", columns("s64 s64"), pa.table([[1], [2]], names=["x1", other]))
     assert str(caught.value) == (
         "error[TL0504]: cannot insert into r: the names match 1 of 2 columns only\n"
-        "  = note: the columns given are x1, y\n"
+        f"  = note: the columns given are x1, {other}\n"
         "  = note: the columns are x0, x1\n"
         "  = hint: give all of them these names, or none of them to go by position"
     )

@@ -115,7 +115,7 @@ def test_elastic_switches_when_an_update_costs_more_than_its_share() -> None:
     live.commit(delete={"T": [(10, 11)]})  # 35 instances are lost
     assert list(live.phases("B")) == ["update abandoned", "bootstrap"]
     assert [sum(report.instances.values()) for report in live.phases("B").values()] == [11, 10]
-    assert live.reports[-1].why == "bootstrap: the update was abandoned, having cost more than 10"
+    assert live.reports[-1].why == "bootstrap: the update was abandoned, having looked at more than 10 tuples"
     assert elastic.bootstraps == {("B",): 10}
     assert {row: (s.first, s.count) for row, s in live.keeper.standing("B").items()} == {
         (i,): (i + 1, 1) for i in range(11)

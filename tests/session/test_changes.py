@@ -377,6 +377,8 @@ def test_a_database_that_keeps_no_changes() -> None:
         assert str(caught.value) == (
             "error[TL0608]: changes are not kept by a database made with maintained=False"
         )
+    with pytest.raises(UnsupportedError):
+        db.subscribe("edge", print)
     db.commit(delete={"edge": [(1, 2)]}, add_rules=["back(y, x) :- path(x, y)."])
     assert (list(db["path"]), list(db["back"])) == ([(2, 3)], [(3, 2)])
     assert db.report.ignored_deletes == 0

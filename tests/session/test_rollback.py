@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
+import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -159,6 +161,30 @@ def test_when_there_is_no_way_back(monkeypatch: pytest.MonkeyPatch) -> None:
         list(answer)
 
 
+@pytest.mark.parametrize("commit", [False, True])
+def test_rows_that_end_the_transaction(commit: bool) -> None:
+    """What would give rows, or keys, ends the transaction that they are for: they are not lost in silence."""
+    db = filled()
+
+    def giving(value: object) -> Iterator[object]:
+        yield value
+        tx.commit() if commit else tx.rollback()
+
+    uses: list[Callable[[Transaction], None]] = [
+        lambda tx: tx.insert("Edge", giving((5, 6))),
+        lambda tx: tx.insert_or_update("Node", giving((1, 5))),
+        lambda tx: tx.delete_key("Node", giving(1)),
+    ]
+    for use in uses:
+        version, before = db.version, {name: list(db[name]) for name in db}
+        tx = db.transaction()
+        with pytest.raises(TidelogError, match="TL0508"):
+            use(tx)
+        assert (db.version, {name: list(db[name]) for name in db}) == (version + commit, before)
+    db.commit(delete={"Node": [(1, 10)]})
+    db.commit(insert={"Node": [(1, 11)]})
+
+
 def test_rollback() -> None:
     db = filled()
     before = whole_state(db)
@@ -243,9 +269,86 @@ def test_interrupts_are_held_back() -> None:
     assert reached == [1]
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt), Uninterrupted() as held:
+        signal.raise_signal(signal.SIGINT)
+        held.poll()
+        reached.append(2)
+    assert reached == [1]
     other = threading.Thread(target=lambda: Uninterrupted().__enter__())
     other.start()
     other.join()
+
+
+def late(*_: object) -> None:
+    raise TimeoutError
+
+
+@pytest.fixture
+def limits() -> Iterator[None]:
+    """Time limits as people make them: an alarm that raises."""
+    before = signal.signal(signal.SIGALRM, late)
+    yield
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.usefixtures("limits")
+def test_all_that_came_is_handled() -> None:
+    with pytest.raises(TimeoutError) as caught, Uninterrupted():
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGALRM)
+        signal.raise_signal(signal.SIGALRM)
+    assert isinstance(caught.value.__context__, KeyboardInterrupt)
+    assert signal.getsignal(signal.SIGALRM) is late
+
+
+@pytest.mark.usefixtures("limits")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # while collecting garbage
+def test_commits_with_a_time_limit() -> None:
+    db = filled()
+    draw, missed = random.Random(1), 0
+    for number in range(400):
+        version, before = db.version, set(db["Edge"])
+        edges = {(number % 7, number % 5), (number % 3, 9)}
+        insert, delete = sorted(edges - before), sorted(edges & before)
+        signal.setitimer(signal.ITIMER_REAL, draw.uniform(0.0001, 0.001))
+        try:
+            db.commit(insert={"Edge": insert}, delete={"Edge": delete})
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        except TimeoutError:
+            missed += 1
+        assert set(db["Edge"]) == (before if db.version == version else before ^ edges)
+        sources = {x for x, _ in db["Edge"]}
+        assert {x for (x,) in db["Leaf"]} == {y for _, y in db["Edge"] if y not in sources} | {8}
+    assert missed > 20
+
+
+def test_an_interrupt_while_the_engine_is_imported() -> None:
+    """It comes when that is done: Numba, half imported, could not be used in this process any more."""
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_IMPORT], capture_output=True, text=True, timeout=100
+    )
+    assert done.stdout == "interrupted\n[(1,)]\n", done.stderr
+
+
+INTERRUPTED_IMPORT = """
+import signal, sys
+from tidelog import Database
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "numba.core.types":
+            signal.raise_signal(signal.SIGINT)
+
+sys.meta_path.insert(0, Finder())
+db = Database("q(x) :- p(x).")
+try:
+    db.commit(insert={"p": [(1,)]})
+except KeyboardInterrupt:
+    print("interrupted")
+db.commit(insert={"p": [(1,)]})
+print(list(db["q"]))
+"""
 
 
 def test_readers_see_the_last_commit() -> None:

@@ -77,7 +77,7 @@ def table_of_arrow(
             f"{problems.heading}: {wrong_arity(table.num_columns, columns)}",
             notes=[f"the columns given are {', '.join(table.column_names) or 'none'}"],
         )
-    elif declared and (shared := sum(name in names for name in table.column_names)):
+    elif declared and (shared := len({*names} & {*table.column_names})):
         raise data_error(
             problems.code,
             f"{problems.heading}: {some_match(shared, columns)}",
@@ -180,11 +180,10 @@ def _listed(heading: str, rows: object) -> list[object]:
     is_column = library in ("pandas", "polars", "pyarrow")  # whose tables have been dealt with
     if is_column or isinstance(rows, (str, bytes, Mapping, Path)) or not isinstance(rows, Iterable):
         what = f"one column ({library} {type(rows).__name__})" if is_column else shown(rows)
-        raise data_error(
-            "TL0504",
-            f"{heading}: {what} is not a collection of rows",
-            hint="give a list of tuples, as in [(1, 2), (2, 3)], or a table",
-        )
+        hint = "give a list of tuples, as in [(1, 2), (2, 3)], or a table"
+        if type(rows).__name__ == "LazyFrame":
+            what, hint = "a LazyFrame", "its rows are there after `.collect()`"
+        raise data_error("TL0504", f"{heading}: {what} is not a collection of rows", hint=hint)
     return list(rows)
 
 
@@ -216,7 +215,8 @@ def _row_of(number: int, row: object, columns: tuple[Column, ...], problems: Pro
         row = row.tolist()
     if isinstance(row, Sequence) and not isinstance(row, (str, bytes)):
         return row
-    problems.hint = f"a row is a tuple, as in ({', '.join(c.name for c in columns)},)"
+    names = ", ".join(c.name for c in columns)
+    problems.hint = f"a row is a tuple, as in ({names}{',' if len(columns) == 1 else ''})"
     problems.add(f"row {number}", f"{shown(row)} is not a row")
     return [None] * len(columns)
 

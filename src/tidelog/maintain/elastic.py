@@ -48,8 +48,9 @@ Departures:
   it, though it is in neither I⁻ nor I⁺ for long).
 - Explicit facts of a derived relation belong to iteration 1, beside what nonrecursive rules
   derive.
-- The paper's switch watches the clock. Ours counts rule instances, so that two runs do the same;
-  and it lets every Update consider a few thousand, however small the stratum.
+- The paper's switch watches the clock. Ours counts tuples looked at (rule instances, where
+  an executor does not count these), so that two runs do the same; and it lets every Update look
+  at a few thousand, however small the stratum.
 - An interrupted Update leaves nothing behind: `Keeper.undo`.
 - Rule changes: instances of a removed rule are in the old run only, those of an added one in the
   new run only.
@@ -102,7 +103,7 @@ class Elastic:
         except Misled:
             raise
         except Abandoned as given_up:
-            why = f"bootstrap: the update was abandoned, having cost more than {allowed:,}"
+            why = f"bootstrap: the update was abandoned, having looked at more than {allowed:,} tuples"
             self.choice = Choice(stratum.index, self.name, why)
             keeper.undo(stratum.relations)  # step 16
             return [in_vain(given_up, "update abandoned"), *renewal(self, stratum, keeper, watch)]

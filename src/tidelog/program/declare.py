@@ -52,7 +52,7 @@ class RelationInfo:
     printsize: bool = False
     input_options: dict[str, str] = field(default_factory=dict)
     output_options: dict[str, str] = field(default_factory=dict)
-    has_rule: bool = False
+    rule_span: Span | None = None  # of a head that derives into it
     has_fact: bool = False
     key: tuple[int, ...] = ()
     key_span: Span | None = None
@@ -141,12 +141,14 @@ class Relations:
     def report_derived_keys(self) -> None:
         """A primary key is for facts that are given: rules would not keep to it."""
         for info in self.by_name.values():
-            if info.key and info.has_rule:
+            if info.key and info.rule_span:
                 self.problems.add(
                     "TL0114",
                     f"`{info.name}` has a primary key, but rules derive into it",
-                    info.key_span,
-                    hint="give the key to an input relation, and derive into another one",
+                    info.rule_span,
+                    "derived here",
+                    others=[Label(info.key_span, "the key")] if info.key_span else [],
+                    hint="a key is for facts that are given: derive into another relation",
                 )
 
     def settle_roles(self) -> None:
@@ -154,8 +156,8 @@ class Relations:
         any_output = any(info.is_output or info.printsize for info in self.by_name.values())
         for info in self.by_name.values():
             if not info.declared:
-                info.is_input = info.is_input or not (info.has_rule or info.has_fact)
-                info.is_output = info.is_output or (info.has_rule and not any_output)
+                info.is_input = info.is_input or not (info.rule_span is not None or info.has_fact)
+                info.is_output = info.is_output or (info.rule_span is not None and not any_output)
 
 
 def _settled_columns(name: str, types: Iterable[Type], where: str) -> list[ColumnInfo]:

@@ -57,7 +57,7 @@ class Elaborator(Expressions):
             atom = self._atom(head, body.scope, head=True)
             info = self.relations.by_name.get(head.relation)
             if info is not None:
-                info.has_rule = info.has_rule or bool(rule.body)
+                info.rule_span = info.rule_span or (head.span if rule.body else None)
                 info.has_fact = info.has_fact or not rule.body
             args = tuple(self._head_argument(arg, index, body) for arg in atom.args)
             heads.append(DAtom(atom.relation, args, atom.span, atom.name_span))

@@ -25,8 +25,8 @@ def replaced(keys: Keys, relation: Relation, rows: Iterable[Row]) -> tuple[list[
     return gone, list(new.values())
 
 
-def delete_keys(keys: Keys, relation: Relation, given: Iterable[object]) -> tuple[list[Row], int]:
-    """The rows of some keys, which are taken away, and how many keys had none."""
+def read_keys(keys: Keys, relation: Relation, given: Iterable[object]) -> list[Key]:
+    """Keys as they were given."""
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         what = "values" if len(relation.key) == 1 else "tuples"
         raise data_error(
@@ -35,7 +35,12 @@ def delete_keys(keys: Keys, relation: Relation, given: Iterable[object]) -> tupl
             hint=f"give a list of {what}: {_what_a_key_is(relation)}",
         )
     keyed = keys.of(relation)
-    wanted = [_key(keyed, key) for key in given]
+    return [_key(keyed, key) for key in given]
+
+
+def delete_keys(keys: Keys, relation: Relation, wanted: Iterable[Key]) -> tuple[list[Row], int]:
+    """The rows of some keys, which are taken away, and how many keys had none."""
+    keyed = keys.of(relation)
     found = [keys.put(keyed, key, None) for key in wanted]
     gone = [row for row in found if row is not None]
     return gone, len(found) - len(gone)
@@ -53,7 +58,8 @@ def modified(keys: Keys, relation: Relation, key: object, values: Mapping[str, o
     wanted = _key(keyed, key)
     old = keyed.get(wanted)
     if old is None:
-        raise data_error("TL0512", f"{relation.name} has no row with the primary key {shown(key)}")
+        one = wanted[0] if len(wanted) == 1 else wanted
+        raise data_error("TL0512", f"{relation.name} has no row with the primary key {shown(one)}")
     names = [column.name for column in relation.columns]
     new = list(old)
     problems = Problems(f"cannot modify {relation.name}", "TL0504", "wrong")

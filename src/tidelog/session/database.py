@@ -17,7 +17,7 @@ from tidelog.session.batches import Batch, given_batch
 from tidelog.session.changes import ChangeSet
 from tidelog.session.committing import Commits
 from tidelog.session.definition import Definition
-from tidelog.session.errors import UnknownRelationError, rows_by_relation
+from tidelog.session.errors import UnknownRelationError, no_changes, rows_by_relation
 from tidelog.session.keys import Keys
 from tidelog.session.options import (
     Options,
@@ -287,6 +287,8 @@ class Database:
         self._commits.check_open()
         if not callable(callback):
             raise TypeError(f"a subscriber is a function, not {type(callback).__name__}")
+        if not self._commits.options.maintained and self._commits.opened is None:
+            raise no_changes()
         definition = self._commits.state.definition
         if relation not in definition.relations and not definition.may_come(relation):
             raise UnknownRelationError(relation, definition.relations)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
-from tidelog.syntax.errors import DataError, Diagnostic, ProgramError, TidelogError
+from tidelog.syntax.errors import DataError, Diagnostic, ProgramError, TidelogError, UnsupportedError
 from tidelog.syntax.source import Span
 
 
@@ -80,6 +80,11 @@ def rows_by_relation(what: str, given: object) -> Mapping[str, object]:
         f"error[TL0504]: cannot {what}: a mapping from relations to rows is wanted, not {kind}\n"
         f'  = hint: write {what}={{"edge": [(1, 2), (2, 3)]}}'
     )
+
+
+def no_changes() -> UnsupportedError:
+    """The error of asking for changes where nobody finds out about them."""
+    return UnsupportedError("error[TL0608]: changes are not kept by a database made with maintained=False")
 
 
 def no_key(relation: str, columns: Sequence[str]) -> TidelogError:

@@ -19,13 +19,13 @@ from tidelog.io.plain import Row, rows_of_table, table_of_values
 from tidelog.plan.executor import Executor
 from tidelog.program.model import Column, Relation
 from tidelog.session.backend import Outcome, Work
+from tidelog.session.errors import no_changes
 from tidelog.session.evaluate import evaluate
 from tidelog.session.frames.changes import FrameComparison
 from tidelog.session.frames.facts import FrameFacts
 from tidelog.session.frames.given import EVERYTHING, GivenFrame
 from tidelog.session.frames.held import InSpark
 from tidelog.session.report import Reporting, Watch
-from tidelog.syntax.errors import UnsupportedError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -105,7 +105,7 @@ class Untold(Mapping[str, Entry]):
     """Changes that nobody kept."""
 
     def _refuse(self) -> NoReturn:
-        raise UnsupportedError("error[TL0608]: changes are not kept by a database made with maintained=False")
+        raise no_changes()
 
     def __getitem__(self, name: str) -> Entry:
         self._refuse()

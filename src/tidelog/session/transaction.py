@@ -137,15 +137,18 @@ class Transaction:
         self._check_open()
         found = self._keyed(relation)
         given = self._python_rows(found, rows)
+        self._check_open()
         self._replace(found, *replaced(self._keys, found, given))
 
     def delete_key(self, relation: str, keys: Iterable[object]) -> None:
         """Take away the rows with some primary keys: values, or tuples where a key has several columns."""
-        from tidelog.session.by_key import delete_keys
+        from tidelog.session.by_key import delete_keys, read_keys
 
         self._check_open()
         found = self._keyed(relation)
-        gone, missed = delete_keys(self._keys, found, keys)
+        wanted = read_keys(self._keys, found, keys)
+        self._check_open()
+        gone, missed = delete_keys(self._keys, found, wanted)
         self.ignored_deletes += missed
         self._replace(found, gone, [])
 
@@ -197,6 +200,7 @@ class Transaction:
         if self._home.engine == "spark" and is_frame(rows):
             return self._change_by_frame(relation, cast("DataFrame", rows), _verb(insert))
         plain = self._plainly(relation, rows)
+        self._check_open()  # whoever gives the rows may have ended it
         if plain is not None:
             found = self._known().relations[relation]
             if found.key:
@@ -209,6 +213,7 @@ class Transaction:
         if columns is None and not insert:
             raise UnknownRelationError(relation, self._known().relations)
         table, settled = self._table(relation, columns, rows, insert=insert)
+        self._check_open()
         if not insert and columns is not None and any(c.type == UNKNOWN for c in columns):
             self.ignored_deletes += table.num_rows  # a relation that waits for its types has no facts
             return

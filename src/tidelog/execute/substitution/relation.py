@@ -137,18 +137,20 @@ class StoredRelation:
         return [row for row, entry in entries.items() if entry.marks & Mark.HELD]
 
     def touch(self, row: Row) -> Entry:
-        """The entry of a row, stored now if it was not, with its state saved; to be changed."""
+        """The entry of a row, stored now if it was not, with its state saved; to be changed.
+
+        It is saved first: an interrupt may come at any step, and then a rollback.
+        """
         contents = self.contents
-        entry = contents.entries.get(row)
-        if entry is None:
-            entry = contents.entries[row] = Entry(self, row)
+        entry = contents.entries.get(row) or Entry(self, row)
+        if self.committing and row not in contents.saved:
+            contents.saved[row] = entry.state
+        if row not in contents.entries:
+            contents.entries[row] = entry
             for columns, index in contents.indexes.items():
                 index.setdefault(tuple(row[i] for i in columns), {})[entry] = None
-        if self.committing:
-            if row not in contents.saved:
-                contents.saved[row] = entry.state
-            if entry not in self.log:
-                self.log[entry] = entry.state
+        if self.committing and entry not in self.log:
+            self.log[entry] = entry.state
         return entry
 
     def touched(self, part: Part) -> list[Entry]:
@@ -207,10 +209,11 @@ class StoredRelation:
         """Everything as it was at `begin`."""
         self.contents, self.aside = self.aside or self.contents, None
         for row, was in self.contents.saved.items():
-            entry = self.entries[row]
-            entry.state = was
-            if not was.marks:
-                self._forget(entry)
+            entry = self.entries.get(row)
+            if entry is not None:
+                entry.state = was
+                if not was.marks:
+                    self._forget(entry)
         self._end()
 
     def _end(self) -> None:
@@ -222,9 +225,10 @@ class StoredRelation:
         del self.entries[entry.row]
         for columns, index in self.contents.indexes.items():
             key = tuple(entry.row[i] for i in columns)
-            del index[key][entry]
-            if not index[key]:
-                del index[key]
+            entries = index.get(key, {})
+            entries.pop(entry, None)
+            if not entries:
+                index.pop(key, None)
 
     def undo(self) -> None:
         """Take back what tasks have done since `begin`; what the user asserted and retracted stays."""

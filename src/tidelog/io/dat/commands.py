@@ -192,7 +192,8 @@ def _read_plain(script: Script, word: str, start: int) -> Plain:
         case "commit":
             return Commit(bool(script.match(_DUMP_CHANGES)))
         case "dump":
-            return Dump(_relation(script) if script.match(_BEFORE_END) is None else None)
+            whole = script.match(_BEFORE_END) is not None
+            return Dump(None if whole else _relation(script, "the name of a relation or `;`"))
         case "clear":
             return Clear(_relation(script))
         case "add":
@@ -232,10 +233,10 @@ def _not_there(script: Script, message: str, start: int, note: str) -> NoReturn:
     raise ScriptError(Diagnostic("TL0704", message, script.span(start, script.at), notes=(note,)))
 
 
-def _relation(script: Script) -> Item:
+def _relation(script: Script, wanted: str = "the name of a relation") -> Item:
     found = script.match(NAME)
     if found is None:
-        script.refuse_next("the name of a relation")
+        script.refuse_next(wanted)
     return Item(found[0], found.start(), found.end())
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -155,3 +158,44 @@ def test_an_index_of_a_renewal() -> None:
     aside.put_back(None)
     assert path.index(key).keys == len(db["path"])
     check_that_it_goes_on(db, len(EDGES))
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "counting", "dred"])
+def test_a_limit(algorithm: str) -> None:
+    """A process that may have no more memory: there is none to take a commit back either."""
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, algorithm], capture_output=True, text=True, timeout=200
+    )
+    assert done.stdout == "error[TL0601]: out of memory\n", done.stderr
+
+
+LIMITED = """
+import resource, sys
+from tidelog import Database, ResourceError
+
+PAIRS = ".decl a(x: number) .decl p(x: number, y: number) .decl q(x: number, y: number)"
+RULES = "p(x, y) :- a(x), a(y). q(x, y) :- p(x, y). q(x, y) :- q(x, y), p(x, y), x < 0."
+RULES += "q(x, z) :- q(x, y), p(y, z), x < 0."
+
+def held():
+    return [sorted(db[name]) for name in "apq"]
+
+db = Database(PAIRS + RULES, algorithm=sys.argv[1])
+db.commit(insert={"a": [(i,) for i in range(50)]})
+db.commit(insert={"a": [(50,)]})
+db.commit(delete={"a": [(50,)]})
+before = held()
+pages = int(open("/proc/self/statm").read().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (4096 * pages + 2**27, -1))
+try:
+    db.commit(insert={"a": [(i,) for i in range(100, 12_000)]})
+except ResourceError as error:
+    print(str(error).splitlines()[0])
+resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
+assert held() == before
+for number in range(51, 60):
+    changes = db.commit(insert={"a": [(number + 1000,)]})
+    assert len(changes["p"].inserted) == len(changes["q"].inserted) == 2 * number - 1
+db.commit(delete={"a": [(i,) for i in range(50)]})
+assert len(db["p"]) == len(db["q"]) == 81
+"""
