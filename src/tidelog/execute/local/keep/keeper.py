@@ -20,7 +20,7 @@ from tidelog.execute.local.keep.running_proof import RunningProof
 from tidelog.execute.local.keep.running_steps import RunningSteps
 from tidelog.execute.local.keep.tasks import Running, RunningRedeem, RunningSweep, RunningTally
 from tidelog.execute.local.keep.workshop import Workshop
-from tidelog.execute.local.memory import Cells
+from tidelog.execute.local.memory import Cells, preload
 from tidelog.execute.local.relation import StoredRelation
 from tidelog.execute.uninterrupted import Uninterrupted
 from tidelog.plan.executor import Derive, Fixpoint, Group, TaskReport, Watch, unwatched
@@ -58,6 +58,7 @@ class LocalKeeper(LocalExecutor):
 
     def __init__(self, threads: int = 1, share_from: int = WORTH_SHARING) -> None:
         super().__init__(threads, share_from)
+        preload(ending.take_back)  # when it is needed there may be no memory for it
         self.workshop = Workshop(self.codes, self.relations)
         self._ledgers: dict[str, Ledger] = {}
         self._derived: frozenset[str] = frozenset()
