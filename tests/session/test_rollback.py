@@ -311,8 +311,8 @@ def test_commits_with_a_time_limit() -> None:
         version, before = db.version, set(db["Edge"])
         edges = {(number % 7, number % 5), (number % 3, 9)}
         insert, delete = sorted(edges - before), sorted(edges & before)
-        signal.setitimer(signal.ITIMER_REAL, draw.uniform(0.0001, 0.001))
         try:
+            signal.setitimer(signal.ITIMER_REAL, draw.uniform(0.0001, 0.001))
             db.commit(insert={"Edge": insert}, delete={"Edge": delete})
             signal.setitimer(signal.ITIMER_REAL, 0)
         except TimeoutError:
