@@ -18,6 +18,7 @@ from tidelog import __version__
 from tidelog.cli.guard import guarded, standard_output
 from tidelog.cli.where import Where
 from tidelog.execute import Engine
+from tidelog.syntax.errors import TidelogError
 
 PIPELINES = (".yaml", ".yml")
 
@@ -194,37 +195,15 @@ def plan(
     guarded(work)
 
 
-def _algorithm(name: str) -> str:
-    from tidelog.maintain.algorithms import named
-
-    try:
-        named(name)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
-    return name
-
-
-def _policy(name: str) -> str:
-    from tidelog.maintain.auto import POLICIES
-
-    if name not in POLICIES:
-        raise typer.BadParameter(f"no policy is called {name!r}; there are {', '.join(POLICIES)}")
-    return name
-
-
 @app.command()
 def shell(
     program: Program,
     algorithm: Annotated[
-        str,
-        typer.Option(
-            "--algorithm", metavar="NAME", callback=_algorithm, help="How answers are kept current."
-        ),
+        str, typer.Option("--algorithm", metavar="NAME", help="How answers are kept current.")
     ] = "auto",
     engine: Annotated[Engine, typer.Option("--engine", help="What evaluates the rules.")] = Engine.local,
     policy: Annotated[
-        str,
-        typer.Option("--policy", metavar="NAME", callback=_policy, help="auto, incremental or full."),
+        str, typer.Option("--policy", metavar="NAME", help="auto, incremental or full.")
     ] = "auto",
     threads: Annotated[
         int, typer.Option("-j", "--jobs", "--threads", metavar="N", min=1, help="Threads to use.")
@@ -235,6 +214,13 @@ def shell(
     ] = None,
 ) -> None:
     """Carry out transactions, written in DDlog's command language, from standard input."""
+
+    from tidelog.session.options import check_choice
+
+    try:
+        check_choice(algorithm, policy)
+    except TidelogError as error:
+        raise typer.BadParameter(str(error)) from None
 
     def work() -> None:
         from tidelog.cli.shell import run_shell
